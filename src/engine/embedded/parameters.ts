@@ -1,0 +1,116 @@
+/** A model's numbers in flat buffers: weights and, when trainable, gradients and the two moments of AdamW, all in one layout. */
+import type * as ort from "onnxruntime-node";
+import { ModelError } from "../../errors.ts";
+import { Rng } from "../../rng.ts";
+import { elementCount, type ModelShape, type ParameterSpec, parameterSpecs } from "./architecture.ts";
+import { type GraphParameter, gradientName, graphParameters } from "./graph-parameters.ts";
+import { floatTensor } from "./runtime.ts";
+import { type WasmMemory, wasm } from "./wasm.ts";
+
+export type ParameterBuffer = "weights" | "gradients" | "firstMoments" | "secondMoments";
+
+/** Floats to which every graph parameter is aligned (64 bytes: a cache line, an AVX-512 register). */
+const alignment = 16;
+const pageBytes = 65536;
+const maxPages = 65536;
+
+/** Where a graph parameter lies in the flat buffers, in floats. */
+export interface ParameterSpan {
+  readonly parameter: GraphParameter;
+  readonly offset: number;
+  readonly length: number;
+}
+
+/**
+ * The parameters of one model. Tensors keep their Hugging Face layout ([out, in]), so that safetensors load without
+ * transposition; query, key and value (and gate and up) lie next to each other, so that one tensor covers them without a copy.
+ */
+export class Parameters {
+  readonly specs: readonly ParameterSpec[];
+  readonly spans: readonly ParameterSpan[];
+  readonly weights: Float32Array;
+  /** Empty, like both moments, when not trainable. */
+  readonly gradients: Float32Array;
+  readonly firstMoments: Float32Array;
+  readonly secondMoments: Float32Array;
+  /** Backs the four buffers where they fit in one (4 GiB), so that the optimiser's wasm kernel reaches them. */
+  readonly memory: WasmMemory | undefined;
+  /** Graph input name -> tensor over the weights (no copy). */
+  readonly feeds: Readonly<Record<string, ort.Tensor>>;
+  /** Graph output name -> tensor over the gradients (no copy). */
+  readonly gradientTensors: Readonly<Record<string, ort.Tensor>>;
+  private readonly places = new Map<string, { offset: number; shape: readonly number[] }>();
+
+  constructor(
+    readonly shape: ModelShape,
+    options: { readonly trainable?: boolean } = {},
+  ) {
+    const trainable = options.trainable ?? true;
+    this.specs = parameterSpecs(shape);
+    const sizes = new Map(this.specs.map((spec) => [spec.name, spec.shape]));
+    const spans: ParameterSpan[] = [];
+    let size = 0;
+    for (const parameter of graphParameters(shape)) {
+      spans.push({ parameter, offset: size, length: elementCount(parameter.shape) });
+      let offset = size;
+      for (const name of parameter.members) {
+        const memberShape = sizes.get(name) as readonly number[];
+        this.places.set(name, { offset, shape: memberShape });
+        offset += elementCount(memberShape);
+      }
+      size = Math.ceil(offset / alignment) * alignment;
+    }
+    this.spans = spans;
+    const buffers = trainable ? 4 : 1;
+    const pages = Math.ceil((buffers * size * 4) / pageBytes);
+    this.memory = pages <= maxPages ? new wasm.Memory({ initial: pages, maximum: pages }) : undefined;
+    const buffer = (index: number) => {
+      if (index >= buffers) return new Float32Array(0);
+      return this.memory ? new Float32Array(this.memory.buffer, index * size * 4, size) : new Float32Array(size);
+    };
+    this.weights = buffer(0);
+    this.gradients = buffer(1);
+    this.firstMoments = buffer(2);
+    this.secondMoments = buffer(3);
+    this.feeds = Object.fromEntries(spans.map((span) => [span.parameter.name, this.tensor(this.weights, span)]));
+    this.gradientTensors = trainable
+      ? Object.fromEntries(spans.map((span) => [gradientName(span.parameter.name), this.tensor(this.gradients, span)]))
+      : {};
+  }
+
+  private tensor(buffer: Float32Array, span: ParameterSpan): ort.Tensor {
+    return floatTensor(buffer.subarray(span.offset, span.offset + span.length), span.parameter.shape);
+  }
+
+  /** The numbers of one tensor, by its Hugging Face name: a view, not a copy. @throws ModelError for an unknown name. */
+  view(name: string, buffer: ParameterBuffer = "weights"): Float32Array {
+    const place = this.places.get(name);
+    if (place === undefined) throw new ModelError(`the model has no tensor ${name}`);
+    return this[buffer].subarray(place.offset, place.offset + elementCount(place.shape));
+  }
+
+  /** Where a graph parameter lies. @throws ModelError for an unknown name. */
+  span(graphName: string): ParameterSpan {
+    const span = this.spans.find((candidate) => candidate.parameter.name === graphName);
+    if (span === undefined) throw new ModelError(`the model has no graph parameter ${graphName}`);
+    return span;
+  }
+
+  /**
+   * Random weights: normal with deviation `std`, smaller by sqrt(2 layers) where a layer adds to the residual stream;
+   * norms 1, biases 0. Every tensor draws from its own stream of `seed`.
+   */
+  initialise(seed: number, std = 0.02): void {
+    for (const spec of this.specs) {
+      const weights = this.view(spec.name);
+      if (spec.kind === "norm") weights.fill(1);
+      else if (spec.kind === "bias") weights.fill(0);
+      else {
+        const rng = Rng.stream(seed, "initialise", spec.name);
+        const residual = spec.name.endsWith("o_proj.weight") || spec.name.endsWith("down_proj.weight");
+        const deviation = residual ? std / Math.sqrt(2 * this.shape.layers) : std;
+        for (let index = 0; index < weights.length; index++) weights[index] = rng.normal() * deviation;
+      }
+    }
+  }
+}
