@@ -1,0 +1,93 @@
+import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join, resolve } from "node:path";
+import { afterEach, beforeEach, describe, expect, test } from "vitest";
+import { ConfigError } from "../errors.ts";
+import { type ConfigSource, loadConfig } from "./load-config.ts";
+
+const minimal = `data:
+  train: train.jsonl
+  test: test.jsonl
+retrieval:
+  corpus: ../corpus.jsonl
+agent:
+  model: models/agent
+ranker:
+  model: /models/ranker
+`;
+
+let folder: string;
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), "cosearch-config-"));
+});
+afterEach(() => rmSync(folder, { recursive: true, force: true }));
+
+function load(text: string, source: Partial<ConfigSource> = {}) {
+  const file = join(folder, "config.yaml");
+  writeFileSync(file, text);
+  return loadConfig({ file, ...source });
+}
+
+function problem(text: string, source: Partial<ConfigSource> = {}): string {
+  try {
+    load(text, source);
+  } catch (error) {
+    expect(error).toBeInstanceOf(ConfigError);
+    return (error as Error).message;
+  }
+  throw new Error("the configuration was accepted");
+}
+
+describe("loadConfig", () => {
+  test("fills in the paper's numbers and resolves paths against the file's folder", () => {
+    const config = load(minimal);
+    expect(config.grpo.groupSize).toBe(8);
+    expect(config.data.train).toBe(join(folder, "train.jsonl"));
+    expect(config.retrieval.corpus).toBe(resolve(folder, "../corpus.jsonl"));
+    expect(config.ranker.model).toBe("/models/ranker");
+  });
+
+  test("--set, --seed and --steps override; values are YAML; paths are relative to the current folder", () => {
+    const config = load(minimal, {
+      set: ["grpo.groupSize=4", "grpo.dualClip=null", "reward.cutoffs=[1, 2]", "data.dev=dev.jsonl", "note=a: b", "name=2026"],
+      seed: "7",
+      steps: "12",
+    });
+    expect(config).toMatchObject({ seed: 7, note: "a: b", name: "2026" });
+    expect(config.training.steps).toBe(12);
+    expect(config.grpo).toMatchObject({ groupSize: 4, dualClip: null });
+    expect(config.reward.cutoffs).toEqual([1, 2]);
+    expect(config.data.dev).toBe(resolve("dev.jsonl"));
+  });
+
+  test("an unknown key names file, line, key and the nearest known one", () => {
+    expect(problem(`${minimal}grpo:\n  groupsize: 4\n`)).toMatch(/config\.yaml:11: grpo\.groupsize: unknown key \(did you mean groupSize\?\)/);
+    expect(problem(`${minimal}colour: red\n`)).toMatch(/colour: unknown key; known here: name, note, seed/);
+    expect(problem(minimal, { set: ["trainig.steps=3"] })).toMatch(/--set trainig\.steps=3: unknown key trainig\.steps \(did you mean training\.steps\?\)/);
+  });
+
+  test("a wrong type or value names what is expected and what was found", () => {
+    expect(problem(`${minimal}seed: one\n`)).toMatch(/config\.yaml:10: seed: expected a number \(.*\), got "one"/);
+    expect(problem(minimal, { seed: "-1" })).toMatch(/^--seed: seed: expected a value of at least 0 .*got -1/);
+    expect(problem(minimal, { seed: "99999999999" })).toMatch(/^--seed: seed: expected a value of at most 4294967295/);
+    expect(problem(minimal, { steps: "many" })).toMatch(/^--steps: training\.steps: expected a number .*got "many"/);
+    expect(problem(`${minimal}system: magic\n`)).toMatch(/system: expected one of retrieval-only, fixed-ranker, cosearch, oracle .*got "magic"/);
+  });
+
+  test("missing keys and settings that contradict each other are named", () => {
+    expect(problem("name: x\n")).toMatch(/data: is missing: expected a section/);
+    expect(problem(minimal.replace("  test: test.jsonl\n", ""))).toMatch(/config\.yaml:1: data\.test: is missing: expected a text \(held-out questions/);
+    expect(problem(minimal, { set: ["retrieval.candidates=3"] })).toMatch(/ranker\.topK: must not exceed retrieval\.candidates \(3\), got 5/);
+  });
+
+  test("all problems are told at once", () => {
+    expect(problem(`${minimal}seed: one\nsystem: magic\n`).split("\n")).toHaveLength(2);
+  });
+
+  test("unreadable files and broken YAML are told with their place", () => {
+    expect(() => loadConfig({ file: join(folder, "absent.yaml") })).toThrow(/absent\.yaml: can't be read \(ENOENT\)/);
+    expect(problem("a: [1\nb: 2\n")).toMatch(/config\.yaml:\d+: not valid YAML/);
+    expect(problem("- 1\n- 2\n")).toMatch(/expected a file of "key: value" lines/);
+    expect(problem(minimal, { set: ["seed"] })).toMatch(/--set seed: expected dotted\.key=value/);
+  });
+});
