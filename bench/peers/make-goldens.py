@@ -3,7 +3,7 @@
 Run once, by hand, and commit the result; nothing in the project needs Python afterwards:
 
     python bench/peers/make-goldens.py                 # the two models
-    python bench/peers/make-goldens.py --tokenizer     # ids for an existing test/fixtures/engine/tokenizer.json
+    python bench/peers/make-goldens.py --tokenizer     # the token ids, after make-tokenizers.ts
 
 Needs torch, transformers, tokenizers, safetensors (CPU builds do); the versions used are written into each golden file.
 
@@ -266,25 +266,28 @@ STRINGS = [
 ]
 
 
-def make_tokenizer_golden():
-    """Ids of STRINGS under test/fixtures/engine/tokenizer.json (made by the project's own trainer) as Hugging Face `tokenizers` gives them."""
+def make_tokenizer_golden(name):
+    """What Hugging Face `tokenizers` makes of STRINGS with one of the fixture tokenizers (trained by make-tokenizers.ts)."""
     import tokenizers
 
-    tokenizer = tokenizers.Tokenizer.from_file(str(FOLDER / "tokenizer.json"))
+    folder = FOLDER / name
+    tokenizer = tokenizers.Tokenizer.from_file(str(folder / "tokenizer.json"))
     cases = [{"text": text, "tokenIds": tokenizer.encode(text, add_special_tokens=False).ids} for text in STRINGS]
     for case in cases:
         case["decoded"] = tokenizer.decode(case["tokenIds"], skip_special_tokens=False)
-    golden = {"maker": "bench/peers/make-goldens.py --tokenizer", "versions": {"tokenizers": tokenizers.__version__}, "cases": cases}
-    (FOLDER / "tokenizer-golden.json").write_text(json.dumps(golden, indent=1) + "\n")
+    golden = {"maker": "bench/peers/make-goldens.py --tokenizer", "versions": {"tokenizers": tokenizers.__version__}}
+    lines = ",\n".join("  " + json.dumps(case, ensure_ascii=False) for case in cases)
+    (folder / "golden.json").write_text(json.dumps(golden)[:-1] + f', "cases": [\n{lines}\n]}}\n')
     exact = sum(case["decoded"] == case["text"] for case in cases)
-    print(f"{len(cases)} strings, {tokenizer.get_vocab_size()} entries, {exact} decode to themselves")
+    print(f"{name}: {len(cases)} strings, {tokenizer.get_vocab_size()} entries, {exact} decode to themselves")
 
 
 if __name__ == "__main__":
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    arguments.add_argument("--tokenizer", action="store_true", help="make the tokenizer golden only")
+    arguments.add_argument("--tokenizer", action="store_true", help="make the tokenizer goldens only")
     if arguments.parse_args().tokenizer:
-        make_tokenizer_golden()
+        for name in ("tokenizer", "tokenizer-folded"):
+            make_tokenizer_golden(name)
     else:
         torch.set_num_threads(2)
         for index, (name, (model, old_rope_spelling)) in enumerate(models().items()):
