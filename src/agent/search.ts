@@ -1,0 +1,1 @@
+export type { Search, SearchRequest } from "../retrieval/search.ts";

@@ -1,0 +1,53 @@
+import type { Candidate } from "../types.ts";
+import type { Retriever } from "./retriever.ts";
+
+interface Waiting {
+  readonly query: string;
+  readonly topK: number;
+  readonly resolve: (candidates: Candidate[]) => void;
+  readonly reject: (error: unknown) => void;
+}
+
+/**
+ * A retriever that serves all queries made in one turn of the event loop with one search, each distinct query once. Callers that
+ * wait together go on together, so that what they ask next (the ranker's outputs) forms one batch too, the same one in every run.
+ */
+export function batchedRetriever(retriever: Retriever): Retriever {
+  let waiting: Waiting[] = [];
+
+  const serve = async (batch: readonly Waiting[], topK: number): Promise<void> => {
+    try {
+      const queries = [...new Set(batch.map(({ query }) => query))];
+      const found = await retriever.search(queries, topK);
+      const byQuery = new Map(queries.map((query, index) => [query, found[index] ?? []]));
+      for (const { query, resolve } of batch) resolve(byQuery.get(query) ?? []);
+    } catch (error) {
+      for (const { reject } of batch) reject(error);
+    }
+  };
+
+  const flush = (): void => {
+    const all = waiting;
+    waiting = [];
+    for (const topK of new Set(all.map((one) => one.topK))) {
+      void serve(
+        all.filter((one) => one.topK === topK),
+        topK,
+      );
+    }
+  };
+
+  return {
+    name: retriever.name,
+    search: (queries, topK) =>
+      Promise.all(
+        queries.map(
+          (query) =>
+            new Promise<Candidate[]>((resolve, reject) => {
+              if (waiting.length === 0) setImmediate(flush);
+              waiting.push({ query, topK, resolve, reject });
+            }),
+        ),
+      ),
+  };
+}
