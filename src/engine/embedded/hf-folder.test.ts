@@ -1,0 +1,151 @@
+import { mkdtemp, readdir, readFile, rm, truncate, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { ModelError } from "../../errors.ts";
+import { hfConfigFromModelShape, type ModelShape } from "./architecture.ts";
+import { loadModelFolder, readModelShape, writeModelFolder } from "./hf-folder.ts";
+import { Parameters } from "./parameters.ts";
+import { SafetensorsFile, writeSafetensors } from "./safetensors.ts";
+
+const shape: ModelShape = {
+  architecture: "qwen2",
+  vocabularySize: 20,
+  hiddenSize: 8,
+  layers: 2,
+  heads: 4,
+  keyValueHeads: 2,
+  headSize: 2,
+  intermediateSize: 12,
+  rmsNormEps: 1e-6,
+  ropeTheta: 10000,
+  maxPositions: 32,
+  qkvBias: true,
+  tiedHead: false,
+};
+
+let folder: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "model-"));
+});
+afterEach(() => rm(folder, { recursive: true }));
+
+function makeParameters(): Parameters {
+  const parameters = new Parameters(shape, { trainable: false });
+  parameters.initialise(7);
+  return parameters;
+}
+
+/** A safetensors file with any header, valid or not. */
+async function writeRaw(path: string, header: unknown, data: Uint8Array): Promise<void> {
+  const json = Buffer.from(typeof header === "string" ? header : JSON.stringify(header));
+  const length = Buffer.alloc(8);
+  length.writeBigUInt64LE(BigInt(json.length));
+  await writeFile(path, Buffer.concat([length, json, data]));
+}
+
+describe("model folders", () => {
+  it("give back what was written, companions included", async () => {
+    const parameters = makeParameters();
+    const source = join(folder, "source");
+    const target = join(folder, "target");
+    await writeModelFolder(source, parameters);
+    await writeFile(join(source, "config.json"), JSON.stringify(hfConfigFromModelShape(shape, { eos_token_id: 3 })));
+    await writeFile(join(source, "tokenizer.json"), "{}");
+    await writeFile(join(source, "generation_config.json"), '{"eos_token_id": 3}');
+    await writeModelFolder(target, await loadModelFolder(source), source);
+    await writeModelFolder(target, await loadModelFolder(source), source);
+    expect(await readModelShape(target)).toEqual(shape);
+    expect((await loadModelFolder(target)).weights).toEqual(parameters.weights);
+    expect(JSON.parse(await readFile(join(target, "config.json"), "utf8"))).toMatchObject({ eos_token_id: 3, model_type: "qwen2" });
+    expect((await readdir(target)).sort()).toEqual(["config.json", "generation_config.json", "model.safetensors", "tokenizer.json"]);
+    expect((await readdir(folder)).sort()).toEqual(["source", "target"]);
+  });
+
+  it("keep the old version when the new one can't be written", async () => {
+    const target = join(folder, "model");
+    await writeModelFolder(target, makeParameters());
+    // A companion that can't be copied stands for a disk that fills up half way.
+    const source = join(folder, "source");
+    await writeModelFolder(source, makeParameters());
+    await rm(join(source, "tokenizer.json"), { force: true });
+    await writeModelFolder(join(source, "tokenizer.json"), makeParameters());
+    await expect(writeModelFolder(target, makeParameters(), source)).rejects.toThrow(/model can't be written/);
+    expect((await readdir(folder)).sort()).toEqual(["model", "source"]);
+    expect((await loadModelFolder(target)).weights).toEqual(makeParameters().weights);
+  });
+
+  it("name what is wrong with the weights", async () => {
+    const target = join(folder, "model");
+    const file = join(target, "model.safetensors");
+    await writeModelFolder(target, makeParameters());
+    const size = (await readFile(file)).length;
+
+    await truncate(file, size - 4);
+    await expect(loadModelFolder(target)).rejects.toThrow(ModelError);
+    await expect(loadModelFolder(target)).rejects.toThrow(`tensor lm_head.weight ends at byte ${size}, the file has ${size - 4} bytes`);
+
+    const tensors = makeParameters().specs.map((spec) => ({ name: spec.name, shape: spec.shape, data: makeParameters().view(spec.name) }));
+    await writeSafetensors(file, tensors.slice(1));
+    await expect(loadModelFolder(target)).rejects.toThrow(/tensor model.embed_tokens.weight is missing/);
+
+    await writeSafetensors(file, [...tensors, { name: "extra", shape: [1], data: new Float32Array(1) }]);
+    await expect(loadModelFolder(target)).rejects.toThrow(/tensor extra does not belong to a qwen2 model/);
+
+    await writeSafetensors(file, [{ ...tensors[0]!, shape: [8, 20] }, ...tensors.slice(1)]);
+    await expect(loadModelFolder(target)).rejects.toThrow(/model.embed_tokens.weight has shape \[8, 20\], expected \[20, 8\]/);
+
+    const damaged = makeParameters().view("model.norm.weight");
+    damaged[5] = Number.NaN;
+    await writeSafetensors(
+      file,
+      tensors.map((tensor) => (tensor.name === "model.norm.weight" ? { ...tensor, data: damaged } : tensor)),
+    );
+    await expect(loadModelFolder(target)).rejects.toThrow(/model.norm.weight holds NaN at index 5/);
+
+    await rm(file);
+    await expect(loadModelFolder(target)).rejects.toThrow(/model.safetensors can't be opened/);
+    await expect(loadModelFolder(folder)).rejects.toThrow(/config.json is missing/);
+  });
+});
+
+describe("safetensors", () => {
+  it("reads F16 and BF16 as float32", async () => {
+    const path = join(folder, "a.safetensors");
+    const halves = new Uint16Array([0x3c00, 0xc000, 0x0001, 0x7bff, 0x3f80, 0xc000]);
+    await writeRaw(
+      path,
+      { half: { dtype: "F16", shape: [2, 2], data_offsets: [0, 8] }, brain: { dtype: "BF16", shape: [2], data_offsets: [8, 12] } },
+      new Uint8Array(halves.buffer),
+    );
+    const file = await SafetensorsFile.open(path);
+    const half = new Float32Array(4);
+    const brain = new Float32Array(2);
+    await file.readInto("half", [2, 2], half);
+    await file.readInto("brain", [2], brain);
+    await file.close();
+    expect([...half]).toEqual([1, -2, 2 ** -24, 65504]);
+    expect([...brain]).toEqual([1, -2]);
+  });
+
+  it.each([
+    ["no header", "", /header length is truncated: 0 of 8 bytes/],
+    ["an absurd header length", "\u00ff\u00ff\u00ff\u00ff\u00ff\u00ff\u00ff\u00ff", /not a safetensors file, or truncated/],
+  ])("refuses a file with %s", async (_, content, message) => {
+    const path = join(folder, "a.safetensors");
+    await writeFile(path, Buffer.from(content, "latin1"));
+    await expect(SafetensorsFile.open(path)).rejects.toThrow(message);
+  });
+
+  it.each([
+    ["a header that is not JSON", "{a", /header is not JSON/],
+    ["an unknown dtype", { x: { dtype: "I64", shape: [1], data_offsets: [0, 8] } }, /tensor x has dtype "I64", supported are F32, F16, BF16/],
+    ["offsets that don't fit the shape", { x: { dtype: "F32", shape: [3], data_offsets: [0, 8] } }, /shape \[3\] needs 12 bytes, its data_offsets span 8/],
+    ["no offsets", { x: { dtype: "F32", shape: [3] } }, /tensor x has no valid shape and data_offsets/],
+    ["offsets beyond its end", { x: { dtype: "F32", shape: [2], data_offsets: [8, 16] } }, /is truncated: tensor x ends at byte/],
+  ])("refuses %s", async (_, header, message) => {
+    const path = join(folder, "a.safetensors");
+    await writeRaw(path, header, new Uint8Array(8));
+    await expect(SafetensorsFile.open(path)).rejects.toThrow(message);
+  });
+});

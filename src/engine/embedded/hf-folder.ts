@@ -1,0 +1,94 @@
+/** Model folders in the Hugging Face format: what transformers writes is read here, and the other way round. */
+import { copyFile } from "node:fs/promises";
+import { join } from "node:path";
+import { ModelError } from "../../errors.ts";
+import { readJsonObject, readOptionalJsonObject, writeJsonAtomically } from "../json-file.ts";
+import { replaceFolder } from "../replace-folder.ts";
+import { hfConfigFromModelShape, type ModelShape, modelShapeFromHfConfig } from "./architecture.ts";
+import { Parameters } from "./parameters.ts";
+import { SafetensorsFile, writeSafetensors } from "./safetensors.ts";
+
+/** Copied from the folder a model came from when it is written: they don't change by training. */
+const companionFiles = [
+  "tokenizer.json",
+  "tokenizer_config.json",
+  "chat_template.jinja",
+  "special_tokens_map.json",
+  "added_tokens.json",
+  "generation_config.json",
+] as const;
+
+/** The shape of the model in a folder, from its config.json. @throws ModelError */
+export async function readModelShape(folder: string): Promise<ModelShape> {
+  const file = join(folder, "config.json");
+  return modelShapeFromHfConfig(await readJsonObject(file), file);
+}
+
+/**
+ * Reads a model folder.
+ * @throws ModelError naming the file and tensor: missing, truncated, of a wrong shape, unexpected, NaN or infinite.
+ */
+export async function loadModelFolder(folder: string, options: { readonly trainable?: boolean } = {}): Promise<Parameters> {
+  const parameters = new Parameters(await readModelShape(folder), options);
+  await readWeights(join(folder, "model.safetensors"), parameters);
+  return parameters;
+}
+
+/**
+ * Fills the weights from a safetensors file that holds exactly the model's tensors.
+ * @throws ModelError as `loadModelFolder` does.
+ */
+export async function readWeights(path: string, parameters: Parameters): Promise<void> {
+  const file = await SafetensorsFile.open(path);
+  try {
+    const expected = new Set(parameters.specs.map((spec) => spec.name));
+    const surplus = file.names.find((name) => !expected.has(name) && !isDerived(name, parameters.shape));
+    if (surplus !== undefined) throw new ModelError(`${path}: tensor ${surplus} does not belong to a ${parameters.shape.architecture} model of this config.json`);
+    for (const { name, shape } of parameters.specs) {
+      const weights = parameters.view(name);
+      await file.readInto(name, shape, weights);
+      const bad = weights.findIndex((weight) => !Number.isFinite(weight));
+      if (bad >= 0) throw new ModelError(`${path}: tensor ${name} holds ${weights[bad]} at index ${bad}: the weights are damaged`);
+    }
+  } finally {
+    await file.close();
+  }
+}
+
+/** Tensors that some writers store although they follow from others. */
+function isDerived(name: string, shape: ModelShape): boolean {
+  return name.endsWith("rotary_emb.inv_freq") || (shape.tiedHead && name === "lm_head.weight");
+}
+
+/** The weights as a safetensors file. */
+export async function writeWeights(path: string, parameters: Parameters): Promise<void> {
+  await writeSafetensors(
+    path,
+    parameters.specs.map(({ name, shape }) => ({ name, shape, data: parameters.view(name) })),
+  );
+}
+
+/**
+ * Writes a model folder, replacing one that is there in one act: config.json, model.safetensors, and the tokenizer and
+ * generation files of `source`, the folder that the model came from, as they are.
+ * @throws ModelError naming the folder.
+ */
+export async function writeModelFolder(folder: string, parameters: Parameters, source?: string): Promise<void> {
+  await replaceFolder(folder, async (temporary) => {
+    const original = source === undefined ? undefined : await readOptionalJsonObject(join(source, "config.json"));
+    const config = hfConfigFromModelShape(parameters.shape, idFields(original));
+    await writeJsonAtomically(join(temporary, "config.json"), config);
+    await writeWeights(join(temporary, "model.safetensors"), parameters);
+    if (source === undefined) return;
+    for (const file of companionFiles) {
+      await copyFile(join(source, file), join(temporary, file)).catch((error: NodeJS.ErrnoException) => {
+        if (error.code !== "ENOENT") throw error;
+      });
+    }
+  });
+}
+
+/** `bos_token_id` and the like: of the tokenizer, not of the shape. */
+function idFields(config: Record<string, unknown> | undefined): Record<string, unknown> {
+  return Object.fromEntries(Object.entries(config ?? {}).filter(([field]) => field.endsWith("_token_id")));
+}

@@ -1,0 +1,188 @@
+/** The safetensors format: 8 bytes of header length, a JSON header, the tensors' bytes. Read as float32, written as F32. */
+import { type FileHandle, open } from "node:fs/promises";
+import { ModelError } from "../../errors.ts";
+import { elementCount } from "./architecture.ts";
+
+const bytesPerElement = { F32: 4, F16: 2, BF16: 2 } as const;
+type ElementFormat = keyof typeof bytesPerElement;
+
+/** Beyond this a header is garbage (the reference implementation has the same limit). */
+const maxHeaderBytes = 100_000_000;
+
+/** Where a tensor lies in the file. */
+interface Entry {
+  readonly format: ElementFormat;
+  readonly shape: readonly number[];
+  /** Bytes from the start of the file. */
+  readonly begin: number;
+  readonly bytes: number;
+}
+
+export interface NamedTensor {
+  readonly name: string;
+  readonly shape: readonly number[];
+  readonly data: Float32Array;
+}
+
+/** An open safetensors file; tensors are read one by one, so that a model needs no second copy in memory. */
+export class SafetensorsFile {
+  private constructor(
+    readonly path: string,
+    private readonly handle: FileHandle,
+    private readonly entries: ReadonlyMap<string, Entry>,
+  ) {}
+
+  /** @throws ModelError when the file is missing, its header is broken, or it is shorter than the header says. */
+  static async open(path: string): Promise<SafetensorsFile> {
+    let handle: FileHandle;
+    try {
+      handle = await open(path, "r");
+    } catch (error) {
+      throw new ModelError(`${path} can't be opened: ${(error as Error).message}`, { cause: error });
+    }
+    try {
+      return new SafetensorsFile(path, handle, await readEntries(path, handle));
+    } catch (error) {
+      await handle.close();
+      throw error;
+    }
+  }
+
+  get names(): string[] {
+    return [...this.entries.keys()];
+  }
+
+  /** The shape of a tensor, or undefined when the file doesn't hold it. */
+  shapeOf(name: string): readonly number[] | undefined {
+    return this.entries.get(name)?.shape;
+  }
+
+  /**
+   * Reads a tensor as float32 into `target`.
+   * @throws ModelError naming the tensor when it is missing or has another shape.
+   */
+  async readInto(name: string, shape: readonly number[], target: Float32Array): Promise<void> {
+    const entry = this.entries.get(name);
+    if (entry === undefined) throw new ModelError(`${this.path}: tensor ${name} is missing`);
+    if (entry.shape.join() !== shape.join()) {
+      throw new ModelError(`${this.path}: tensor ${name} has shape [${entry.shape.join(", ")}], expected [${shape.join(", ")}]`);
+    }
+    const bytes = new Uint8Array(entry.bytes);
+    await readFully(this.path, this.handle, bytes, entry.begin, `tensor ${name}`);
+    decode(bytes, entry.format, target);
+  }
+
+  async close(): Promise<void> {
+    await this.handle.close();
+  }
+}
+
+/** Writes tensors as F32 in the given order. Not atomic by itself: write into a folder that `replaceFolder` puts in place. */
+export async function writeSafetensors(path: string, tensors: readonly NamedTensor[]): Promise<void> {
+  const header: Record<string, unknown> = { __metadata__: { format: "pt" } };
+  let offset = 0;
+  for (const { name, shape, data } of tensors) {
+    if (data.length !== elementCount(shape)) throw new Error(`tensor ${name}: ${data.length} numbers for shape [${shape.join(", ")}]`);
+    header[name] = { dtype: "F32", shape, data_offsets: [offset, offset + data.byteLength] };
+    offset += data.byteLength;
+  }
+  const json = new TextEncoder().encode(JSON.stringify(header));
+  // Spaces after the JSON align the tensors to 8 bytes, as the format asks.
+  const padded = new Uint8Array(Math.ceil(json.length / 8) * 8).fill(32);
+  padded.set(json);
+  const length = new Uint8Array(8);
+  new DataView(length.buffer).setBigUint64(0, BigInt(padded.length), true);
+  const handle = await open(path, "w");
+  try {
+    for (const part of [length, padded, ...tensors.map(({ data }) => new Uint8Array(data.buffer, data.byteOffset, data.byteLength))]) {
+      await writeFully(handle, part);
+    }
+  } finally {
+    await handle.close();
+  }
+}
+
+async function writeFully(handle: FileHandle, bytes: Uint8Array): Promise<void> {
+  let written = 0;
+  while (written < bytes.length) written += (await handle.write(bytes, written, bytes.length - written)).bytesWritten;
+}
+
+async function readFully(path: string, handle: FileHandle, target: Uint8Array, position: number, what: string): Promise<void> {
+  let done = 0;
+  while (done < target.length) {
+    const { bytesRead } = await handle.read(target, done, target.length - done, position + done);
+    if (bytesRead === 0) throw new ModelError(`${path}: ${what} is truncated: ${done} of ${target.length} bytes`);
+    done += bytesRead;
+  }
+}
+
+async function readEntries(path: string, handle: FileHandle): Promise<Map<string, Entry>> {
+  const fileBytes = (await handle.stat()).size;
+  const prefix = new Uint8Array(8);
+  await readFully(path, handle, prefix, 0, "header length");
+  const headerBytes = Number(new DataView(prefix.buffer).getBigUint64(0, true));
+  if (headerBytes < 2 || headerBytes > maxHeaderBytes || headerBytes > fileBytes - 8) {
+    throw new ModelError(`${path}: not a safetensors file, or truncated: the header is said to have ${headerBytes} bytes, the file has ${fileBytes}`);
+  }
+  const header = new Uint8Array(headerBytes);
+  await readFully(path, handle, header, 8, "header");
+  let json: unknown;
+  try {
+    json = JSON.parse(new TextDecoder("utf-8", { fatal: true }).decode(header));
+  } catch (error) {
+    throw new ModelError(`${path}: the safetensors header is not JSON: ${(error as Error).message}`, { cause: error });
+  }
+  const entries = new Map<string, Entry>();
+  for (const [name, value] of Object.entries(json as Record<string, unknown>)) {
+    if (name !== "__metadata__") entries.set(name, readEntry(path, name, value, 8 + headerBytes, fileBytes));
+  }
+  return entries;
+}
+
+function readEntry(path: string, name: string, value: unknown, dataStart: number, fileBytes: number): Entry {
+  const { dtype, shape, data_offsets: offsets } = (value ?? {}) as { dtype?: unknown; shape?: unknown; data_offsets?: unknown };
+  const natural = (items: unknown): items is number[] => Array.isArray(items) && items.every((item) => Number.isSafeInteger(item) && item >= 0);
+  if (!natural(shape) || !natural(offsets) || offsets.length !== 2) {
+    throw new ModelError(`${path}: tensor ${name} has no valid shape and data_offsets in the header`);
+  }
+  if (typeof dtype !== "string" || !(dtype in bytesPerElement)) {
+    throw new ModelError(`${path}: tensor ${name} has dtype ${JSON.stringify(dtype)}, supported are ${Object.keys(bytesPerElement).join(", ")}`);
+  }
+  const format = dtype as ElementFormat;
+  const [begin, end] = offsets as [number, number];
+  const expected = elementCount(shape) * bytesPerElement[format];
+  if (end - begin !== expected) {
+    throw new ModelError(`${path}: tensor ${name} of shape [${shape.join(", ")}] needs ${expected} bytes, its data_offsets span ${end - begin}`);
+  }
+  if (dataStart + end > fileBytes) {
+    throw new ModelError(`${path} is truncated: tensor ${name} ends at byte ${dataStart + end}, the file has ${fileBytes} bytes`);
+  }
+  return { format, shape, begin: dataStart + begin, bytes: expected };
+}
+
+function decode(bytes: Uint8Array, format: ElementFormat, target: Float32Array): void {
+  if (format === "F32") {
+    target.set(new Float32Array(bytes.buffer));
+    return;
+  }
+  const halves = new Uint16Array(bytes.buffer);
+  if (format === "BF16") {
+    // bfloat16 is the upper half of a float32.
+    const words = new Uint32Array(1);
+    const float = new Float32Array(words.buffer);
+    for (let index = 0; index < halves.length; index++) {
+      words[0] = (halves[index] as number) << 16;
+      target[index] = float[0] as number;
+    }
+    return;
+  }
+  for (let index = 0; index < halves.length; index++) target[index] = halfToFloat(halves[index] as number);
+}
+
+function halfToFloat(half: number): number {
+  const sign = half & 0x8000 ? -1 : 1;
+  const exponent = (half >> 10) & 31;
+  const fraction = half & 1023;
+  if (exponent === 31) return fraction === 0 ? sign * Number.POSITIVE_INFINITY : Number.NaN;
+  return exponent === 0 ? sign * fraction * 2 ** -24 : sign * (1 + fraction / 1024) * 2 ** (exponent - 15);
+}
