@@ -1,22 +1,23 @@
 /** The public algorithms: pure and synchronous. Engines, retrieval and evaluation have entry points of their own. */
-export { parseTurn } from "./agent/parse-turn.ts";
+
 export type { AgentProtocolName } from "./agent/parse-turn.ts";
+export { parseTurn } from "./agent/parse-turn.ts";
 export { type Config, type ConfigInput, configSchema } from "./config.ts";
 export { AlarmError, ConfigError, DataError, InfrastructureError, ModelError, RunFolderError } from "./errors.ts";
-export { questionGroups, semanticGroups } from "./grouping/semantic-groups.ts";
 export type { GroupableCall, GroupingOptions } from "./grouping/semantic-groups.ts";
+export { questionGroups, semanticGroups } from "./grouping/semantic-groups.ts";
 export { groupAdvantages } from "./grpo/advantages.ts";
-export { clippedSurrogate } from "./grpo/loss.ts";
 export type { SurrogateOptions, SurrogateResult, SurrogateToken } from "./grpo/loss.ts";
-export { parseRanking } from "./ranker/parse-ranking.ts";
+export { clippedSurrogate } from "./grpo/loss.ts";
 export type { ParseRankingOptions } from "./ranker/parse-ranking.ts";
-export { mainReward } from "./reward/main-reward.ts";
+export { parseRanking } from "./ranker/parse-ranking.ts";
 export type { MainOutcome, MainReward } from "./reward/main-reward.ts";
-export { rankerReward } from "./reward/ranker-reward.ts";
+export { mainReward } from "./reward/main-reward.ts";
 export type { RankerOutcome, RankerReward, RankerRewardOptions, RankerRewardPreset } from "./reward/ranker-reward.ts";
+export { rankerReward } from "./reward/ranker-reward.ts";
 export { ndcg, relevanceReward } from "./reward/relevance.ts";
-export { containsAnswer, coverMatch, exactMatch, isTrivialAnswer, normalizeAnswer, normalizeQuery, tokenF1 } from "./text.ts";
 export type { AnswerProfile } from "./text.ts";
+export { containsAnswer, coverMatch, exactMatch, isTrivialAnswer, normalizeAnswer, normalizeQuery, tokenF1 } from "./text.ts";
 export type {
   Action,
   Candidate,
@@ -24,8 +25,8 @@ export type {
   Group,
   PolicyName,
   Question,
-  Ranking,
   RankerCall,
+  Ranking,
   SampledTokens,
   SearchStep,
   StopReason,

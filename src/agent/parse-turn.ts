@@ -22,7 +22,8 @@ function parseCosearch(text: string): Action {
   if (!blocks) return malformed("expected one <reason> block followed by one <tool_call> or <answer> block and nothing else");
   const [, reason = "", tag = "", body = ""] = blocks;
   // The lazy bodies above stretch over nested and further blocks rather than fail; here those are found.
-  if (cosearchTag.test(reason) || cosearchTag.test(body)) return malformed("a tag stands inside a block, or there is more than one block of a kind");
+  if (cosearchTag.test(reason) || cosearchTag.test(body))
+    return malformed("a tag stands inside a block, or there is more than one block of a kind");
   if (reason.trim() === "") return malformed("the <reason> block is blank");
   return tag === "answer" ? answerAction(body) : toolCallAction(body);
 }

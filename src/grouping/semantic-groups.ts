@@ -27,7 +27,9 @@ export function semanticGroups<Call extends GroupableCall>(calls: readonly Call[
   for (const call of calls) {
     const { query, answerInCandidates } = call;
     const words = queryWords(query);
-    const joined = open.find((group) => group.answerInCandidates === answerInCandidates && bagF1(group.words, words) >= similarityThreshold);
+    const joined = open.find(
+      (group) => group.answerInCandidates === answerInCandidates && bagF1(group.words, words) >= similarityThreshold,
+    );
     if (joined) joined.members.push(call);
     else open.push({ query, words, answerInCandidates, members: [call] });
   }

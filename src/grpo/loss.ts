@@ -70,7 +70,9 @@ export function clippedSurrogate(tokens: readonly SurrogateToken[], options: Sur
       tokenLoss += klCoefficient * divergence.k3;
       tokenGradient += klCoefficient * divergence.gradient;
     } else if (klCoefficient !== 0) {
-      throw new RangeError(`tokens[${index}].referenceLogprob is missing, but klCoefficient is ${klCoefficient}: give it or set klCoefficient to 0`);
+      throw new RangeError(
+        `tokens[${index}].referenceLogprob is missing, but klCoefficient is ${klCoefficient}: give it or set klCoefficient to 0`,
+      );
     }
     loss += weight * tokenLoss;
     gradient.push(weight * tokenGradient);
@@ -78,7 +80,11 @@ export function clippedSurrogate(tokens: readonly SurrogateToken[], options: Sur
   return { loss, gradient, clipFraction: counted === 0 ? 0 : clipped / counted, kl: klWeight === 0 ? 0 : klSum / klWeight };
 }
 
-function tokenSurrogate(token: SurrogateToken, options: SurrogateOptions, index: number): { loss: number; gradient: number; clipped: boolean } {
+function tokenSurrogate(
+  token: SurrogateToken,
+  options: SurrogateOptions,
+  index: number,
+): { loss: number; gradient: number; clipped: boolean } {
   const { clipLow = 0.2, clipHigh = 0.2, dualClip } = options;
   const { advantage } = token;
   const { value, slope } = clampedDifference(token.logprob, token.oldLogprob, index, "oldLogprob");
@@ -99,7 +105,9 @@ function tokenDivergence(logprob: number, referenceLogprob: number, index: numbe
 function clampedDifference(first: number, second: number, index: number, other: string): { value: number; slope: 0 | 1 } {
   const difference = first - second;
   if (Number.isNaN(difference)) {
-    throw new RangeError(`tokens[${index}]: the difference of logprob and ${other} (${first} and ${second}) is not a number; give the token weight 0 or mend its log-probabilities`);
+    throw new RangeError(
+      `tokens[${index}]: the difference of logprob and ${other} (${first} and ${second}) is not a number; give the token weight 0 or mend its log-probabilities`,
+    );
   }
   if (Math.abs(difference) <= maxLogRatio) return { value: difference, slope: 1 };
   return { value: Math.sign(difference) * maxLogRatio, slope: 0 };

@@ -13,7 +13,8 @@ export interface ParseRankingOptions {
 }
 
 /** One reason block and one rerank block, nothing else; a tag inside a block can't match. */
-const frame = /^\s*<reason>((?:(?!<\/?(?:reason|rerank)>)[\s\S])*)<\/reason>\s*<rerank>((?:(?!<\/?(?:reason|rerank)>)[\s\S])*)<\/rerank>\s*$/;
+const frame =
+  /^\s*<reason>((?:(?!<\/?(?:reason|rerank)>)[\s\S])*)<\/reason>\s*<rerank>((?:(?!<\/?(?:reason|rerank)>)[\s\S])*)<\/rerank>\s*$/;
 
 /** ASCII brackets, digits, separators and white space only. */
 const labelList = /^[ \t\r\n]*\[[1-9][0-9]*\](?:[ \t\r\n]*>[ \t\r\n]*\[[1-9][0-9]*\])*[ \t\r\n]*$/;

@@ -21,7 +21,10 @@ export interface MainReward {
  * `formatPenalty` is α, default 0.2.
  * @throws DataError when there is no gold answer.
  */
-export function mainReward(outcome: MainOutcome, options: { readonly formatPenalty?: number; readonly profile?: AnswerProfile } = {}): MainReward {
+export function mainReward(
+  outcome: MainOutcome,
+  options: { readonly formatPenalty?: number; readonly profile?: AnswerProfile } = {},
+): MainReward {
   const { formatPenalty = 0.2, profile = "squad" } = options;
   const { formatValid } = outcome;
   const answerF1 = tokenF1(outcome.answer ?? "", outcome.goldAnswers, profile);

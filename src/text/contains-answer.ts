@@ -10,7 +10,11 @@ const token = /[\p{L}\p{N}][\p{L}\p{N}\p{M}]*|\S\p{M}*/gu;
  * `fold` ignores accents; `cjk` makes every ideograph a token (by default a run without spaces is one).
  * @throws DataError when there is no gold answer.
  */
-export function containsAnswer(text: string, goldAnswers: readonly string[], options: { readonly fold?: boolean; readonly cjk?: boolean } = {}): boolean {
+export function containsAnswer(
+  text: string,
+  goldAnswers: readonly string[],
+  options: { readonly fold?: boolean; readonly cjk?: boolean } = {},
+): boolean {
   requireGoldAnswers(goldAnswers);
   const tokens = tokenize(text, options);
   return goldAnswers.some((answer) => includesSequence(tokens, tokenize(answer, options)));
