@@ -25,7 +25,12 @@ export function configProblems(issues: readonly Issue[], value: unknown): Config
     if (issue.code === "custom") return [{ key: dotted(issue.path), message: issue.message }];
     const description = describeKey(issue.path);
     const expected = `expected ${expectation(issue)}${description ? ` (${description})` : ""}`;
-    return [{ key: dotted(issue.path) || "the file", message: found === undefined ? `is missing: ${expected}` : `${expected}, got ${JSON.stringify(found)}` }];
+    return [
+      {
+        key: dotted(issue.path) || "the file",
+        message: found === undefined ? `is missing: ${expected}` : `${expected}, got ${JSON.stringify(found)}`,
+      },
+    ];
   });
 }
 
@@ -54,19 +59,31 @@ export function isTextKey(key: string): boolean {
 
 /** `["a", 0, "b"]` -> `a[0].b` */
 export function dotted(path: Path): string {
-  return path.map((part) => (typeof part === "number" ? `[${part}]` : `.${String(part)}`)).join("").replace(/^\./, "");
+  return path
+    .map((part) => (typeof part === "number" ? `[${part}]` : `.${String(part)}`))
+    .join("")
+    .replace(/^\./, "");
 }
 
 function expectation(issue: Issue): string {
   switch (issue.code) {
     case "invalid_type":
-      return { int: "a whole number", number: "a number", string: "a text", boolean: "true or false", array: "a list", object: "a section with keys" }[
-        issue.expected as string
-      ] ?? issue.expected;
+      return (
+        {
+          int: "a whole number",
+          number: "a number",
+          string: "a text",
+          boolean: "true or false",
+          array: "a list",
+          object: "a section with keys",
+        }[issue.expected as string] ?? issue.expected
+      );
     case "invalid_value":
       return `one of ${issue.values.map(String).join(", ")}`;
     case "too_small":
-      return issue.origin === "array" ? `at least ${issue.minimum} entry` : `a value ${issue.inclusive ? "of at least" : "above"} ${issue.minimum}`;
+      return issue.origin === "array"
+        ? `at least ${issue.minimum} entry`
+        : `a value ${issue.inclusive ? "of at least" : "above"} ${issue.minimum}`;
     case "too_big":
       return `a value ${issue.inclusive ? "of at most" : "below"} ${issue.maximum}`;
     default:

@@ -61,9 +61,13 @@ describe("loadConfig", () => {
   });
 
   test("an unknown key names file, line, key and the nearest known one", () => {
-    expect(problem(`${minimal}grpo:\n  groupsize: 4\n`)).toMatch(/config\.yaml:11: grpo\.groupsize: unknown key \(did you mean groupSize\?\)/);
+    expect(problem(`${minimal}grpo:\n  groupsize: 4\n`)).toMatch(
+      /config\.yaml:11: grpo\.groupsize: unknown key \(did you mean groupSize\?\)/,
+    );
     expect(problem(`${minimal}colour: red\n`)).toMatch(/colour: unknown key; known here: name, note, seed/);
-    expect(problem(minimal, { set: ["trainig.steps=3"] })).toMatch(/--set trainig\.steps=3: unknown key trainig\.steps \(did you mean training\.steps\?\)/);
+    expect(problem(minimal, { set: ["trainig.steps=3"] })).toMatch(
+      /--set trainig\.steps=3: unknown key trainig\.steps \(did you mean training\.steps\?\)/,
+    );
   });
 
   test("a wrong type or value names what is expected and what was found", () => {
@@ -71,13 +75,19 @@ describe("loadConfig", () => {
     expect(problem(minimal, { seed: "-1" })).toMatch(/^--seed: seed: expected a value of at least 0 .*got -1/);
     expect(problem(minimal, { seed: "99999999999" })).toMatch(/^--seed: seed: expected a value of at most 4294967295/);
     expect(problem(minimal, { steps: "many" })).toMatch(/^--steps: training\.steps: expected a number .*got "many"/);
-    expect(problem(`${minimal}system: magic\n`)).toMatch(/system: expected one of retrieval-only, fixed-ranker, cosearch, oracle .*got "magic"/);
+    expect(problem(`${minimal}system: magic\n`)).toMatch(
+      /system: expected one of retrieval-only, fixed-ranker, cosearch, oracle .*got "magic"/,
+    );
   });
 
   test("missing keys and settings that contradict each other are named", () => {
     expect(problem("name: x\n")).toMatch(/data: is missing: expected a section/);
-    expect(problem(minimal.replace("  test: test.jsonl\n", ""))).toMatch(/config\.yaml:1: data\.test: is missing: expected a text \(held-out questions/);
-    expect(problem(minimal, { set: ["retrieval.candidates=3"] })).toMatch(/ranker\.topK: must not exceed retrieval\.candidates \(3\), got 5/);
+    expect(problem(minimal.replace("  test: test.jsonl\n", ""))).toMatch(
+      /config\.yaml:1: data\.test: is missing: expected a text \(held-out questions/,
+    );
+    expect(problem(minimal, { set: ["retrieval.candidates=3"] })).toMatch(
+      /ranker\.topK: must not exceed retrieval\.candidates \(3\), got 5/,
+    );
   });
 
   test("all problems are told at once", () => {

@@ -63,9 +63,12 @@ function readYaml(file: string): { tree: Tree; lineOf: (key: string) => number |
   try {
     text = readFileSync(file, "utf8");
   } catch (error) {
-    throw new ConfigError(`${file}: can't be read (${(error as NodeJS.ErrnoException).code}): name a configuration file, e.g. --config configs/atlas.yaml`, {
-      cause: error,
-    });
+    throw new ConfigError(
+      `${file}: can't be read (${(error as NodeJS.ErrnoException).code}): name a configuration file, e.g. --config configs/atlas.yaml`,
+      {
+        cause: error,
+      },
+    );
   }
   const lines = new LineCounter();
   const document = parseDocument(text, { lineCounter: lines });
@@ -73,7 +76,9 @@ function readYaml(file: string): { tree: Tree; lineOf: (key: string) => number |
   if (problem) throw new ConfigError(`${file}:${problem.linePos?.[0].line ?? 1}: not valid YAML: ${problem.message.split("\n")[0]}`);
   const tree = document.toJS() as unknown;
   if (typeof tree !== "object" || tree === null || Array.isArray(tree)) {
-    throw new ConfigError(`${file}: expected a file of "key: value" lines (sections data, retrieval, agent, ...), got ${JSON.stringify(tree)}`);
+    throw new ConfigError(
+      `${file}: expected a file of "key: value" lines (sections data, retrieval, agent, ...), got ${JSON.stringify(tree)}`,
+    );
   }
   const lineOf = (key: string): number | undefined => {
     let node: unknown = document.contents;
@@ -123,6 +128,7 @@ function absolutePaths(tree: Tree, folder: string): void {
   for (const key of pathKeys) {
     const [sectionName, name] = key.split(".") as [string, string];
     const section = tree[sectionName] as Tree | null | undefined;
-    if (typeof section === "object" && section !== null && typeof section[name] === "string") section[name] = resolve(folder, section[name]);
+    if (typeof section === "object" && section !== null && typeof section[name] === "string")
+      section[name] = resolve(folder, section[name]);
   }
 }
