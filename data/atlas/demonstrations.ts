@@ -56,7 +56,8 @@ function substitutionsFor(question: AtlasQuestion, tools: DemonstrationTools, rn
   const substitutions: Substitution[] = [[question.value, tools.forge.like(question.value, rng)]];
   if (!containsWords(question.value, question.entity)) substitutions.push([question.entity, tools.forge.name(rng)]);
   const bridge = question.bridgeValue;
-  if (bridge !== undefined && bridge !== question.value && bridge !== question.entity) substitutions.push([bridge, tools.forge.like(bridge, rng)]);
+  if (bridge !== undefined && bridge !== question.value && bridge !== question.entity)
+    substitutions.push([bridge, tools.forge.like(bridge, rng)]);
   return substitutions.sort(([left], [right]) => right.length - left.length);
 }
 
@@ -90,7 +91,10 @@ export async function agentDemonstration(question: AtlasQuestion, tools: Demonst
   let answer = "unknown";
   for (let searches = 0; searches < tools.maxSearches; searches++) {
     const query = world.subQuery(question, hop, alternative);
-    writer.add([piece(pieces.reason), ...data(thought), piece(pieces.reasonEnd), piece(pieces.search), ...data(query), piece(pieces.searchEnd)], 1);
+    writer.add(
+      [piece(pieces.reason), ...data(thought), piece(pieces.reasonEnd), piece(pieces.search), ...data(query), piece(pieces.searchEnd)],
+      1,
+    );
     const candidates = await tools.candidates(query);
     const gold = candidates.filter((candidate) => world.isGold(question, hop, candidate.document));
     const shown = shownCandidates(candidates, gold, tools, rng);
@@ -111,7 +115,10 @@ export async function agentDemonstration(question: AtlasQuestion, tools: Demonst
       alternative = !alternative;
     }
   }
-  writer.add([piece(pieces.reason), ...data(thought), piece(pieces.reasonEnd), piece(pieces.answer), ...data(answer), piece(pieces.answerEnd)], 1);
+  writer.add(
+    [piece(pieces.reason), ...data(thought), piece(pieces.reasonEnd), piece(pieces.answer), ...data(answer), piece(pieces.answerEnd)],
+    1,
+  );
   return { tokenIds: writer.tokenIds, weights: writer.weights };
 }
 
@@ -142,7 +149,9 @@ export async function rankerDemonstration(
   const retrieved = await tools.candidates(query);
   const candidates = rng.uniform() < 0.6 ? rng.shuffle(retrieved) : retrieved.slice();
   const scores = candidates.map((candidate) => plausibility(question, hop, candidate.document, world));
-  const order = rng.shuffle(candidates.map((_, index) => index)).sort((left, right) => (scores[right] as number) - (scores[left] as number));
+  const order = rng
+    .shuffle(candidates.map((_, index) => index))
+    .sort((left, right) => (scores[right] as number) - (scores[left] as number));
   const anyGold = scores.includes(2);
   const documents = candidates.map((candidate) => spliceDocument(candidate.document, substitutions));
   const writer = new Writer();

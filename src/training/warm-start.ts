@@ -23,12 +23,20 @@ export interface WarmStartOptions {
   readonly warmupSteps: number;
   /** Share of the steps at the peak rate; the rest decays linearly to a tenth of it. */
   readonly constantFraction: number;
-  readonly onStep?: (report: { readonly step: number; readonly loss: number; readonly gradientNorm: number; readonly tokens: number }) => void | Promise<void>;
+  readonly onStep?: (report: {
+    readonly step: number;
+    readonly loss: number;
+    readonly gradientNorm: number;
+    readonly tokens: number;
+  }) => void | Promise<void>;
   readonly signal?: AbortSignal;
 }
 
 /** Position in the schedule -> learning rate: linear warm-up, constant, linear decay to a tenth. */
-export function warmStartRate(step: number, options: Pick<WarmStartOptions, "steps" | "learningRate" | "warmupSteps" | "constantFraction">): number {
+export function warmStartRate(
+  step: number,
+  options: Pick<WarmStartOptions, "steps" | "learningRate" | "warmupSteps" | "constantFraction">,
+): number {
   const warm = Math.min(1, (step + 1) / options.warmupSteps);
   const progress = (step + 1) / options.steps;
   const decay =
@@ -54,9 +62,13 @@ export function demonstrationExamples(policy: PolicyName, batch: readonly Demons
 
 /** Trains for `steps` optimiser steps and publishes the weights at the end. */
 export async function warmStart(options: WarmStartOptions): Promise<void> {
+  let upcoming = options.batch(0);
   for (let step = 0; step < options.steps && !options.signal?.aborted; step++) {
-    const examples = demonstrationExamples(options.policy, await options.batch(step));
-    const { loss } = await options.engine.forwardBackward(examples, { kind: "cross-entropy" });
+    const examples = demonstrationExamples(options.policy, await upcoming);
+    const computing = options.engine.forwardBackward(examples, { kind: "cross-entropy" });
+    // The next demonstrations are written while the engine's thread computes.
+    upcoming = step + 1 < options.steps ? options.batch(step + 1) : upcoming;
+    const { loss } = await computing;
     const { gradientNorm } = await options.engine.optimStep({
       learningRate: warmStartRate(step, options),
       beta1: 0.9,
