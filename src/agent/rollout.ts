@@ -1,9 +1,9 @@
 /** The ReAct loop (Section 3.2): thought, search, observation, until an answer. One call is one trajectory; many run at once and share batches. */
 import type { Sampler } from "../engine/engine.ts";
 import { InfrastructureError } from "../errors.ts";
+import type { Search } from "../retrieval/search.ts";
 import type { Question, StopReason, Trajectory, Turn } from "../types.ts";
 import type { AgentProtocol } from "./protocol.ts";
-import type { Search } from "../retrieval/search.ts";
 
 export interface RolloutLimits {
   /** Most searches in a trajectory; a further request ends it with `search_limit`. */

@@ -1,6 +1,7 @@
 /** Retrieval without a generative ranker: the retriever's own order, and the oracle's (App. F). */
-import type { Search } from "../retrieval/search.ts";
+
 import type { Retriever } from "../retrieval/retriever.ts";
+import type { Search } from "../retrieval/search.ts";
 import { isRelevant } from "./relevance-labels.ts";
 
 export interface BaselineSearchOptions {

@@ -1,7 +1,8 @@
 /** One retrieval step with a generative ranker (Alg. 1). */
-import type { Search } from "../retrieval/search.ts";
+
 import type { Sampler } from "../engine/engine.ts";
 import type { Retriever } from "../retrieval/retriever.ts";
+import type { Search } from "../retrieval/search.ts";
 import { deriveSeed } from "../rng.ts";
 import type { RankerCall } from "../types.ts";
 import type { RankerProtocol } from "./prompt.ts";
@@ -41,8 +42,7 @@ export function rankerSearch(options: RankerSearchOptions): Search {
     });
     if (!output) throw new Error("the sampler returned no output for a request of one");
     const ranking = protocol.parse(output.text, candidates.length);
-    const ranks =
-      ranking.kind === "ranked" ? ranking.candidateRanks : candidates.slice(0, options.topK).map((_, position) => position + 1);
+    const ranks = ranking.kind === "ranked" ? ranking.candidateRanks : candidates.slice(0, options.topK).map((_, position) => position + 1);
     const observation = ranks.flatMap((rank) => candidates[rank - 1]?.document ?? []);
     const rankerCall: RankerCall = {
       questionId: question.id,

@@ -1,0 +1,140 @@
+/** ONE joint training step (Sections 3.2-3.4), read from top to bottom. All input and output is the trainer's. */
+import type { AgentProtocol } from "../agent/protocol.ts";
+import { rollout } from "../agent/rollout.ts";
+import type { Config } from "../config.ts";
+import { groupAdvantages } from "../grpo/advantages.ts";
+import { rankerExample, trajectoryExample } from "../grpo/examples.ts";
+import type { RankerProtocol } from "../ranker/prompt.ts";
+import type { Search } from "../retrieval/search.ts";
+import { deriveSeed } from "../rng.ts";
+import type { Group, Question } from "../types.ts";
+import { anchorExamples } from "./anchor.ts";
+import { assertFresh, type PolicyVersions } from "./freshness.ts";
+import { type StepMetrics, stepMetrics } from "./metrics.ts";
+import { PhaseClock } from "./phase-clock.ts";
+import { groupRankerCalls, type RankerCallOutcome, scoreRankerCalls, scoreTrajectory, type TrajectoryOutcome } from "./scoring.ts";
+import { type Minibatch, updatePolicy } from "./update.ts";
+import type { PolicyWiring } from "./wiring.ts";
+
+export interface StepContext {
+  readonly config: Config;
+  readonly protocol: AgentProtocol;
+  readonly search: Search;
+  readonly main: PolicyWiring;
+  /** Present when the ranker trains too. */
+  readonly ranker?: PolicyWiring & { readonly protocol: RankerProtocol };
+}
+
+/** A group with the advantage of every member. */
+export interface ComparedGroup<Item> extends Group<Item> {
+  readonly advantages: readonly number[];
+}
+
+export interface StepResult {
+  readonly metrics: StepMetrics;
+  /** What `publish` returned after the update: the versions that the next step must sample with. */
+  readonly versions: PolicyVersions;
+  /** The groups that were compared, a question each. */
+  readonly mainGroups: readonly ComparedGroup<TrajectoryOutcome>[];
+  readonly rankerGroups: readonly (readonly ComparedGroup<RankerCallOutcome>[])[];
+}
+
+/**
+ * Step `step` (from 1) with these questions. `signal` ends the rollouts, never an update half-way: when this rejects because of it, no
+ * weight has changed.
+ */
+export async function trainStep(
+  context: StepContext,
+  { step, questions, versions, signal }: { step: number; questions: readonly Question[]; versions: PolicyVersions; signal?: AbortSignal },
+): Promise<StepResult> {
+  const { config, protocol, main, ranker } = context;
+  const { agent, grpo, training } = config;
+  const clock = new PhaseClock<"rollout" | "rank" | "updateMain" | "updateRanker">();
+
+  // Rollouts: G trajectories a question, all at once; whatever waits at the same time is sampled as one batch.
+  const search: Search = (request) => clock.during("rank", () => context.search(request));
+  const rolled = await clock.during("rollout", () =>
+    Promise.all(
+      questions.map((question) =>
+        Promise.all(
+          Array.from({ length: grpo.groupSize }, (_, index) =>
+            rollout({
+              question,
+              index,
+              protocol,
+              sampler: main.engine,
+              search,
+              limits: agent,
+              temperature: agent.temperature,
+              topP: agent.topP,
+              seed: (turn) => deriveSeed(config.seed, "rollout", step, question.id, index, turn),
+              signal,
+            }),
+          ),
+        ),
+      ),
+    ),
+  );
+  assertFresh(rolled.flat(), versions);
+
+  // Main rewards (Eq. 4), grouped by question; trajectories that a failing service cut short are not compared.
+  const mainGroups = questions.map((question, position) => {
+    const finished = (rolled[position] ?? []).filter(({ stopReason }) => stopReason !== "infra_error");
+    const members = finished.map((trajectory) => scoreTrajectory(question, trajectory, config));
+    return { key: question.id, members, advantages: groupAdvantages(members.map(({ reward }) => reward.total)) };
+  });
+  const mainExamples = mainGroups.map(({ key, members, advantages }) =>
+    members.map(({ trajectory }, index) =>
+      trajectoryExample(trajectory, { advantage: advantages[index] ?? 0, groupKey: key, grammar: protocol.grammar }),
+    ),
+  );
+
+  // Ranker rewards (Eq. 6), grouped by what was asked and whether the answer was there (Eq. 5, Alg. 2), within each question.
+  const rankerCalls = mainGroups.map(({ members }) => members.flatMap((outcome) => scoreRankerCalls(outcome, config)));
+  const grouped = rankerCalls.map((calls) => groupRankerCalls(calls, config.grouping));
+  const rankerGroups = grouped.map(({ kept }) =>
+    kept.map((group) => ({ ...group, advantages: groupAdvantages(group.members.map(({ reward }) => reward.total)) })),
+  );
+  const rankerExamples = rankerGroups.map((groups, position) =>
+    groups.flatMap(({ key, members, advantages }) =>
+      members.map(({ call }, index) =>
+        rankerExample(call, {
+          advantage: advantages[index] ?? 0,
+          groupKey: `${questions[position]?.id}:${key}`,
+          grammar: ranker?.protocol.grammar(call.candidates.length),
+        }),
+      ),
+    ),
+  );
+
+  // Updates: minibatches of questions, both policies at once (their engines are independent).
+  const minibatches = <Part>(parts: readonly Part[]): Part[][] =>
+    Array.from({ length: Math.ceil(parts.length / training.questionsPerMinibatch) }, (_, index) =>
+      parts.slice(index * training.questionsPerMinibatch, (index + 1) * training.questionsPerMinibatch),
+    );
+  const anchors = minibatches(mainGroups).map((groups) => anchorExamples(groups, training.supervisedAnchor, protocol.grammar));
+  const mainBatches: Minibatch[] = minibatches(mainExamples).map((examples, index) => ({
+    examples: examples.flat(),
+    anchors: anchors[index],
+  }));
+  const rankerBatches: Minibatch[] = minibatches(rankerExamples).map((examples) => ({ examples: examples.flat() }));
+  const [mainUpdate, rankerUpdate] = await Promise.all([
+    clock.during("updateMain", () => updatePolicy("main", main, mainBatches, step, config)),
+    ranker && clock.during("updateRanker", () => updatePolicy("ranker", ranker, rankerBatches, step, config)),
+  ]);
+  const [mainVersion, rankerVersion] = await Promise.all([main.engine.publish(), ranker?.engine.publish()]);
+
+  const metrics = stepMetrics({
+    step,
+    config,
+    trajectories: rolled.flat(),
+    mainGroups,
+    rankerCalls,
+    grouped,
+    rankerGroups,
+    mainUpdate,
+    rankerUpdate,
+    clock,
+  });
+  return { metrics, versions: { main: mainVersion, ranker: rankerVersion }, mainGroups, rankerGroups };
+}
