@@ -1,0 +1,67 @@
+/** A child process that answers JSON lines: our own side and the peer are both measured through it, so that they pay alike. */
+import { type ChildProcess, spawn } from "node:child_process";
+import { createInterface, type Interface } from "node:readline";
+
+/** What a request for a measurement is answered with. */
+export interface Timing {
+  /** One entry a repetition. */
+  readonly seconds: readonly number[];
+  /** Peak resident memory of the process so far. */
+  readonly peakMemoryBytes: number;
+}
+
+export class LineProcess {
+  private readonly answers: AsyncIterator<string>;
+
+  private constructor(
+    private readonly name: string,
+    private readonly child: ChildProcess,
+    lines: Interface,
+  ) {
+    this.answers = lines[Symbol.asyncIterator]();
+  }
+
+  /** Starts a program; its standard error passes through. */
+  static start(program: string, programArguments: readonly string[], environment: NodeJS.ProcessEnv = process.env): LineProcess {
+    const child = spawn(program, programArguments, { stdio: ["pipe", "pipe", "inherit"], env: environment });
+    const name = [program, ...programArguments.slice(0, 3)].join(" ");
+    const process_ = new LineProcess(name, child, createInterface({ input: child.stdout }));
+    // The reader sees the end of the output and reports it with the program's name.
+    child.on("error", () => undefined);
+    child.stdin.on("error", () => undefined);
+    return process_;
+  }
+
+  /** Starts a TypeScript file of this folder in a fresh Node. */
+  static startWorker(file: string, argument: object): LineProcess {
+    return LineProcess.start(process.execPath, ["--import", "tsx", new URL(file, import.meta.url).pathname, JSON.stringify(argument)]);
+  }
+
+  /** The next answer. @throws when the process ended instead. */
+  async receive<Answer>(): Promise<Answer> {
+    const next = await this.answers.next();
+    if (next.done)
+      throw new Error(`${this.name} ended without an answer (exit code ${this.child.exitCode ?? "none"}): its messages stand above`);
+    return JSON.parse(next.value) as Answer;
+  }
+
+  async request<Answer = Timing>(request: object): Promise<Answer> {
+    this.child.stdin?.write(`${JSON.stringify(request)}\n`);
+    return this.receive<Answer>();
+  }
+
+  /** Ends the process by closing its input and waits until it is gone. */
+  async close(): Promise<void> {
+    if (this.child.exitCode !== null || this.child.signalCode !== null) return;
+    const gone = new Promise<void>((resolve) => this.child.once("exit", () => resolve()));
+    this.child.stdin?.end();
+    await gone;
+  }
+}
+
+/** The other side, run inside the child: answers every request of standard input until it is closed. */
+export async function answerLines(greeting: object, answer: (request: Record<string, unknown>) => Promise<object>): Promise<void> {
+  const say = (value: object) => process.stdout.write(`${JSON.stringify(value)}\n`);
+  say(greeting);
+  for await (const line of createInterface({ input: process.stdin })) say(await answer(JSON.parse(line) as Record<string, unknown>));
+}

@@ -1,0 +1,55 @@
+/** `npm run bench -- <name> [options]`: benchmarks that print one JSON line a measurement. */
+import { parseArgs } from "node:util";
+import { benchmarkEngine } from "./engine.ts";
+import { benchmarkGrpo } from "./grpo.ts";
+import type { BenchmarkOptions } from "./options.ts";
+
+const benchmarks: Readonly<Record<string, (options: BenchmarkOptions) => Promise<void>>> = {
+  engine: benchmarkEngine,
+  grpo: benchmarkGrpo,
+};
+
+const help = `npm run bench -- <name> [options]
+
+  engine   training and sampling of the embedded engine: tokens/s, GFLOP/s, share of the matmul peak, memory
+  grpo     a single-turn GRPO step of 128 completions
+
+  --peer PYTHON    also run bench/peers/ with this Python (PyTorch and transformers; grpo: TRL), alternating, and print ratios
+  --threads N      threads of both sides (default 2)
+  --repeats N      measured repetitions; the median counts (default 7)
+  --models A,B     of 1.7M, 3.7M, 10M (engine only; default all)
+  --quick          small sizes, to see that everything works: the figures mean nothing
+
+Close other programs first: any other load distorts the figures.`;
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: {
+    peer: { type: "string" },
+    threads: { type: "string", default: "2" },
+    repeats: { type: "string", default: "7" },
+    models: { type: "string" },
+    quick: { type: "boolean", default: false },
+    help: { type: "boolean", default: false },
+  },
+});
+
+function count(name: string, text: string): number {
+  const value = Number(text);
+  if (!Number.isInteger(value) || value < 1) throw new Error(`--${name} ${text}: expected a positive whole number`);
+  return value;
+}
+
+const benchmark = benchmarks[positionals[0] ?? ""];
+if (values.help || benchmark === undefined || positionals.length > 1) {
+  console.log(help);
+  process.exitCode = values.help ? 0 : 2;
+} else {
+  await benchmark({
+    peer: values.peer,
+    threads: count("threads", values.threads),
+    repeats: count("repeats", values.repeats),
+    models: values.models?.split(","),
+    quick: values.quick,
+  });
+}

@@ -1,0 +1,26 @@
+/** What every benchmark is told, and how it reports. */
+
+export interface BenchmarkOptions {
+  /** A Python that has the peer's packages; absent: our side only. */
+  readonly peer?: string | undefined;
+  readonly threads: number;
+  /** Measured repetitions; the median counts. */
+  readonly repeats: number;
+  readonly models?: readonly string[] | undefined;
+  /** Small sizes, to see that everything works. */
+  readonly quick: boolean;
+}
+
+/** The middle of a non-empty list (the mean of the middle two when it is even). */
+export function median(values: readonly number[]): number {
+  const sorted = values.slice().sort((left, right) => left - right);
+  const half = sorted.length / 2;
+  return ((sorted[Math.ceil(half) - 1] as number) + (sorted[Math.floor(half)] as number)) / 2;
+}
+
+/** Prints one measurement as a JSON line; numbers are cut to four significant digits, byte counts to whole ones. */
+export function printLine(measurement: object): void {
+  const shorten = (_key: string, value: unknown) =>
+    typeof value === "number" && !Number.isInteger(value) ? Number(value.toPrecision(4)) : value;
+  console.log(JSON.stringify(measurement, shorten));
+}
