@@ -50,13 +50,3 @@ export function graphParameters(shape: ModelShape): GraphParameter[] {
   }
   return parameters;
 }
-
-/** The name of the matrix that the output head multiplies with. */
-export function headParameterName(shape: ModelShape): "embedding" | "head" {
-  return shape.tiedHead ? "embedding" : "head";
-}
-
-/** The graph output that holds the gradient of a graph parameter. */
-export function gradientName(parameter: string): string {
-  return `gradient.${parameter}`;
-}

@@ -3,7 +3,7 @@ import type * as ort from "onnxruntime-node";
 import { ModelError } from "../../errors.ts";
 import { Rng } from "../../rng.ts";
 import { elementCount, type ModelShape, type ParameterSpec, parameterSpecs } from "./architecture.ts";
-import { type GraphParameter, gradientName, graphParameters } from "./graph-parameters.ts";
+import { type GraphParameter, graphParameters } from "./graph-parameters.ts";
 import { floatTensor } from "./runtime.ts";
 import { type WasmMemory, wasm } from "./wasm.ts";
 
@@ -35,9 +35,11 @@ export class Parameters {
   readonly secondMoments: Float32Array;
   /** Backs the four buffers where they fit in one (4 GiB), so that the optimiser's wasm kernel reaches them. */
   readonly memory: WasmMemory | undefined;
-  /** Graph input name -> tensor over the weights (no copy). */
+  /** Weights by the names of `graphParameters` (query, key and value as one): tensors over the buffer, no copy. */
   readonly feeds: Readonly<Record<string, ort.Tensor>>;
-  /** Graph output name -> tensor over the gradients (no copy). */
+  /** Weights by Hugging Face name, no copy. */
+  readonly weightTensors: Readonly<Record<string, ort.Tensor>>;
+  /** Gradients by Hugging Face name, no copy; empty when not trainable. */
   readonly gradientTensors: Readonly<Record<string, ort.Tensor>>;
   private readonly places = new Map<string, { offset: number; shape: readonly number[] }>();
 
@@ -72,14 +74,12 @@ export class Parameters {
     this.gradients = buffer(1);
     this.firstMoments = buffer(2);
     this.secondMoments = buffer(3);
-    this.feeds = Object.fromEntries(spans.map((span) => [span.parameter.name, this.tensor(this.weights, span)]));
-    this.gradientTensors = trainable
-      ? Object.fromEntries(spans.map((span) => [gradientName(span.parameter.name), this.tensor(this.gradients, span)]))
-      : {};
-  }
-
-  private tensor(buffer: Float32Array, span: ParameterSpan): ort.Tensor {
-    return floatTensor(buffer.subarray(span.offset, span.offset + span.length), span.parameter.shape);
+    const cover = (span: ParameterSpan) => floatTensor(this.weights.subarray(span.offset, span.offset + span.length), span.parameter.shape);
+    this.feeds = Object.fromEntries(spans.map((span) => [span.parameter.name, cover(span)]));
+    const tensors = (source: ParameterBuffer) =>
+      Object.fromEntries(this.specs.map((spec) => [spec.name, floatTensor(this.view(spec.name, source), spec.shape)]));
+    this.weightTensors = tensors("weights");
+    this.gradientTensors = trainable ? tensors("gradients") : {};
   }
 
   /** The numbers of one tensor, by its Hugging Face name: a view, not a copy. @throws ModelError for an unknown name. */

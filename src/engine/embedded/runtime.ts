@@ -24,11 +24,9 @@ export function floatTensor(data: Float32Array, shape: readonly number[]): ort.T
   return new ort.Tensor("float32", data, shape);
 }
 
-/** An int64 tensor with a copy of `values`. */
-export function integerTensor(values: ArrayLike<number>, shape: readonly number[] = [values.length]): ort.Tensor {
-  const data = new BigInt64Array(values.length);
-  for (let index = 0; index < values.length; index++) data[index] = BigInt(values[index] as number);
-  return new ort.Tensor("int64", data, shape);
+/** An int64 tensor: over `values` where they are 64-bit already (no copy), else with a copy of them. */
+export function integerTensor(values: BigInt64Array | readonly number[], shape: readonly number[] = [values.length]): ort.Tensor {
+  return new ort.Tensor("int64", values instanceof BigInt64Array ? values : BigInt64Array.from(values, BigInt), shape);
 }
 
 /** Cosines and sines of the rotary embedding, each [maxPositions, headSize / 2]; `negativeSine` turns backwards. */

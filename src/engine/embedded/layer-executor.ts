@@ -1,0 +1,116 @@
+import type * as ort from "onnxruntime-node";
+import type { ModelShape } from "./architecture.ts";
+import { CausalMasks, type Executor, floats, headFeeds, headVariant, SessionCache, scatterAddRows, type TokenScores } from "./executor.ts";
+import { termColumns } from "./head-loss.ts";
+import { headGraph, layerGraph, layerSuffixes } from "./layer-graphs.ts";
+import type { MicroBatch } from "./micro-batch.ts";
+import type { Parameters } from "./parameters.ts";
+import { createSession, floatTensor, integerTensor, type RotaryTables } from "./runtime.ts";
+import { accumulatedName, gradientName } from "./tape.ts";
+import { embeddingName, finalNormName, headName, layerPrefix } from "./train-graph.ts";
+
+/** Runs a micro-batch layer by layer: every layer's forward pass is computed twice, but only one layer's activations exist at a time. */
+export class LayerExecutor implements Executor {
+  private readonly sessions = new SessionCache();
+  private readonly causalMasks = new CausalMasks();
+  private readonly suffixes: readonly string[];
+
+  constructor(
+    private readonly shape: ModelShape,
+    private readonly parameters: Parameters,
+    private readonly tables: RotaryTables,
+    private readonly threads: number,
+  ) {
+    this.suffixes = layerSuffixes(shape);
+  }
+
+  private layerSession(differentiate: boolean): Promise<ort.InferenceSession> {
+    return this.sessions.get(`layer ${differentiate}`, () => createSession(layerGraph(this.shape, differentiate), this.threads));
+  }
+
+  private embed(batch: MicroBatch): ort.Tensor {
+    const { hiddenSize } = this.shape;
+    const matrix = this.parameters.view(embeddingName);
+    const rows = new Float32Array(batch.tokens.length * hiddenSize);
+    batch.tokens.forEach((token, index) => {
+      const start = Number(token) * hiddenSize;
+      rows.set(matrix.subarray(start, start + hiddenSize), index * hiddenSize);
+    });
+    return floatTensor(rows, [batch.tokens.length, hiddenSize]);
+  }
+
+  private contextFeeds(batch: MicroBatch): Record<string, ort.Tensor> {
+    const { length } = batch;
+    return {
+      positions: integerTensor(batch.positions, [batch.batch, length]),
+      mask: batch.mask ? floatTensor(batch.mask, [batch.batch, 1, length, length]) : this.causalMasks.get(length),
+      ...this.tables,
+    };
+  }
+
+  private layerWeights(layer: number): Record<string, ort.Tensor> {
+    const prefix = layerPrefix(layer);
+    return Object.fromEntries(this.suffixes.map((suffix) => [suffix, this.parameters.weightTensors[prefix + suffix] as ort.Tensor]));
+  }
+
+  /** The same gradient buffers as inputs (so far) and outputs, by the names that the graph uses. */
+  private gradientTensors(names: readonly string[], prefix: string) {
+    const tensors = names.map((name) => [name, this.parameters.gradientTensors[prefix + name] as ort.Tensor] as const);
+    return {
+      feeds: Object.fromEntries(tensors.map(([name, tensor]) => [accumulatedName(name), tensor])),
+      fetches: Object.fromEntries(tensors.map(([name, tensor]) => [gradientName(name), tensor])),
+    };
+  }
+
+  /** The input of every layer and the output of the last one. */
+  private async forward(batch: MicroBatch, context: Record<string, ort.Tensor>, keep: boolean): Promise<ort.Tensor[]> {
+    const session = await this.layerSession(false);
+    const activations = [this.embed(batch)];
+    for (let layer = 0; layer < this.shape.layers; layer++) {
+      const { y } = await session.run({ x: activations.at(-1) as ort.Tensor, ...context, ...this.layerWeights(layer) });
+      if (!keep) activations.pop();
+      activations.push(y as ort.Tensor);
+    }
+    return activations;
+  }
+
+  private async head(batch: MicroBatch, x: ort.Tensor, terms: Float32Array | undefined, entropyBonus: boolean) {
+    const { shape, parameters } = this;
+    const variant = headVariant(batch, shape.vocabularySize, entropyBonus);
+    const differentiate = terms !== undefined;
+    const session = await this.sessions.get(JSON.stringify({ ...variant, differentiate }), () =>
+      createSession(headGraph(shape, variant, differentiate), this.threads),
+    );
+    const feeds = { x, ...headFeeds(batch, shape.vocabularySize, termColumns.length, terms), ...parameters.weightTensors };
+    if (!differentiate) return session.run(feeds, ["logprobs", "entropies"]);
+    const gradients = this.gradientTensors([finalNormName, headName(shape)], "");
+    return session.run({ ...feeds, ...gradients.feeds }, { ...gradients.fetches, logprobs: null, entropies: null, labelGradient: null, dx: null });
+  }
+
+  async score(batch: MicroBatch): Promise<TokenScores> {
+    const activations = await this.forward(batch, this.contextFeeds(batch), false);
+    const outputs = await this.head(batch, activations.at(-1) as ort.Tensor, undefined, false);
+    return { logprobs: floats(outputs, "logprobs"), entropies: floats(outputs, "entropies") };
+  }
+
+  async train(batch: MicroBatch, terms: Float32Array, entropyBonus: boolean): Promise<TokenScores> {
+    const { shape, parameters } = this;
+    const context = this.contextFeeds(batch);
+    const activations = await this.forward(batch, context, true);
+    const outputs = await this.head(batch, activations.pop() as ort.Tensor, terms, entropyBonus);
+    scatterAddRows(parameters.view(headName(shape), "gradients"), batch.labels, floats(outputs, "labelGradient"), shape.hiddenSize);
+    const session = await this.layerSession(true);
+    let dy = outputs["dx"] as ort.Tensor;
+    for (let layer = shape.layers - 1; layer >= 0; layer--) {
+      const gradients = this.gradientTensors(this.suffixes, layerPrefix(layer));
+      const feeds = { x: activations.pop() as ort.Tensor, dy, ...context, ...this.layerWeights(layer), ...gradients.feeds };
+      dy = (await session.run(feeds, { ...gradients.fetches, dx: null }))["dx"] as ort.Tensor;
+    }
+    scatterAddRows(parameters.view(embeddingName, "gradients"), batch.tokens, dy.data as Float32Array, shape.hiddenSize);
+    return { logprobs: floats(outputs, "logprobs"), entropies: floats(outputs, "entropies") };
+  }
+
+  release(): Promise<void> {
+    return this.sessions.release();
+  }
+}

@@ -1,0 +1,63 @@
+/** The whole model as one graph: tokens and weights in, log-probabilities and (when differentiated) gradients out. */
+import { type ModelShape, type ParameterSpec, parameterSpecs } from "./architecture.ts";
+import { decoderLayer, layerContext } from "./decoder-layer.ts";
+import { type HeadVariant, headLoss } from "./head-loss.ts";
+import type { Value } from "./onnx-model.ts";
+import { rmsNorm } from "./ops/rms-norm.ts";
+import { Tape } from "./tape.ts";
+
+export const embeddingName = "model.embed_tokens.weight";
+export const finalNormName = "model.norm.weight";
+
+/** The Hugging Face name of the matrix that the output head multiplies with. */
+export function headName(shape: ModelShape): string {
+  return shape.tiedHead ? embeddingName : "lm_head.weight";
+}
+
+/** The prefix of a layer's tensor names. */
+export function layerPrefix(layer: number): string {
+  return `model.layers.${layer}.`;
+}
+
+/**
+ * The rows of the hidden states x [B*T, hidden] at input `rows` [M]; backwards they are put into a zero matrix. Rows are
+ * distinct, so nothing is added twice (ScatterND with duplicate indices races between threads).
+ */
+export function selectRows(tape: Tape, x: Value): Value {
+  const rows = tape.graph.input("rows", "int64", ["M"]);
+  const selected = tape.apply("Gather", [x, rows], { axis: 0 });
+  return tape.record([x], selected, (d) => {
+    const zeros = tape.apply("ConstantOfShape", [tape.apply("Shape", [x])]);
+    tape.accumulate(x, tape.apply("ScatterND", [zeros, tape.apply("Reshape", [rows, tape.graph.integers(-1, 1)]), d]));
+  });
+}
+
+/**
+ * Inputs: `tokens`, `positions` [B, T], `mask`, rotary tables, `rows` [M] and the head's inputs, all weights under their
+ * Hugging Face names and, when differentiating, the gradients so far (`accumulated.<name>`). Outputs: those of `headLoss`,
+ * `gradient.<name>` and `embeddingGradient` [B*T, hidden], which is added to the rows of the tokens on the host.
+ */
+export function trainGraph(shape: ModelShape, variant: HeadVariant, differentiate = true): Uint8Array {
+  const tape = new Tape(differentiate);
+  const { graph } = tape;
+  const specs = new Map<string, ParameterSpec>(parameterSpecs(shape).map((spec) => [spec.name, spec]));
+  const parameter = (name: string): Value => tape.parameter(name, (specs.get(name) as ParameterSpec).shape);
+  const tokens = graph.input("tokens", "int64", ["B", "T"]);
+  const matrixShape = [shape.vocabularySize, shape.hiddenSize];
+  // The gradient of an untied embedding is made on the host alone; a tied one also gets the head's part in the graph.
+  const matrix = shape.tiedHead ? parameter(embeddingName) : graph.input(embeddingName, "float", matrixShape);
+  tape.track(matrix);
+  const embedded = tape.apply("Gather", [matrix, tape.apply("Reshape", [tokens, graph.integers(-1)])], { axis: 0 });
+  let x = tape.record([matrix], embedded, (d) => {
+    graph.node("Identity", [d], ["embeddingGradient"]);
+    graph.output("embeddingGradient", "float", ["N", shape.hiddenSize]);
+  });
+  const context = layerContext(tape, shape);
+  for (let layer = 0; layer < shape.layers; layer++) {
+    x = decoderLayer(tape, shape, x, (suffix) => parameter(layerPrefix(layer) + suffix), context);
+  }
+  const hidden = rmsNorm(tape, selectRows(tape, x), parameter(finalNormName), shape.hiddenSize, shape.rmsNormEps);
+  headLoss(tape, hidden, shape.tiedHead ? matrix : parameter("lm_head.weight"), shape.vocabularySize, shape.hiddenSize, variant);
+  if (differentiate) tape.backward();
+  return graph.build();
+}

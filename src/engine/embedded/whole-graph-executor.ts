@@ -1,0 +1,72 @@
+import type * as ort from "onnxruntime-node";
+import type { ModelShape } from "./architecture.ts";
+import { CausalMasks, type Executor, floats, headFeeds, headVariant, SessionCache, scatterAddRows, type TokenScores } from "./executor.ts";
+import { termColumns } from "./head-loss.ts";
+import type { MicroBatch } from "./micro-batch.ts";
+import type { Parameters } from "./parameters.ts";
+import { createSession, floatTensor, integerTensor, type RotaryTables } from "./runtime.ts";
+import { accumulatedName, gradientName } from "./tape.ts";
+import { embeddingName, headName, trainGraph } from "./train-graph.ts";
+
+/** Runs a micro-batch as one graph: fastest for small models. */
+export class WholeGraphExecutor implements Executor {
+  private readonly sessions = new SessionCache();
+  private readonly causalMasks = new CausalMasks();
+  private readonly gradientFeeds: Record<string, ort.Tensor> = {};
+  private readonly gradientFetches: Record<string, ort.Tensor> = {};
+
+  constructor(
+    private readonly shape: ModelShape,
+    private readonly parameters: Parameters,
+    private readonly tables: RotaryTables,
+    private readonly threads: number,
+  ) {
+    for (const [name, tensor] of Object.entries(parameters.gradientTensors)) {
+      // The gradient of an untied embedding is made on the host alone.
+      if (name === embeddingName && !shape.tiedHead) continue;
+      this.gradientFeeds[accumulatedName(name)] = tensor;
+      this.gradientFetches[gradientName(name)] = tensor;
+    }
+  }
+
+  score(batch: MicroBatch): Promise<TokenScores> {
+    return this.run(batch, undefined, false);
+  }
+
+  train(batch: MicroBatch, terms: Float32Array, entropyBonus: boolean): Promise<TokenScores> {
+    return this.run(batch, terms, entropyBonus);
+  }
+
+  private async run(batch: MicroBatch, terms: Float32Array | undefined, entropyBonus: boolean): Promise<TokenScores> {
+    const { shape, parameters } = this;
+    const variant = headVariant(batch, shape.vocabularySize, entropyBonus);
+    const differentiate = terms !== undefined;
+    const session = await this.sessions.get(JSON.stringify({ ...variant, differentiate }), () =>
+      createSession(trainGraph(shape, variant, differentiate), this.threads),
+    );
+    const size = [batch.batch, batch.length];
+    const outputs = await session.run(
+      {
+        ...parameters.weightTensors,
+        ...headFeeds(batch, shape.vocabularySize, termColumns.length, terms),
+        tokens: integerTensor(batch.tokens, size),
+        positions: integerTensor(batch.positions, size),
+        mask: batch.mask ? floatTensor(batch.mask, [batch.batch, 1, batch.length, batch.length]) : this.causalMasks.get(batch.length),
+        ...this.tables,
+        ...(differentiate && this.gradientFeeds),
+      },
+      differentiate
+        ? { ...this.gradientFetches, logprobs: null, entropies: null, embeddingGradient: null, labelGradient: null }
+        : ["logprobs", "entropies"],
+    );
+    if (differentiate) {
+      scatterAddRows(parameters.view(embeddingName, "gradients"), batch.tokens, floats(outputs, "embeddingGradient"), shape.hiddenSize);
+      scatterAddRows(parameters.view(headName(shape), "gradients"), batch.labels, floats(outputs, "labelGradient"), shape.hiddenSize);
+    }
+    return { logprobs: floats(outputs, "logprobs"), entropies: floats(outputs, "entropies") };
+  }
+
+  release(): Promise<void> {
+    return this.sessions.release();
+  }
+}
