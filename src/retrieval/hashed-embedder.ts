@@ -94,7 +94,7 @@ export class HashedEmbedder implements Embedder {
   }
 }
 
-/** Words (amount 1 each occurrence) and, if wanted, their character trigrams, which share `trigramWeight` of each word. */
+/** Words (amount 1 each occurrence) and, if wanted, their character trigrams, together as long as `trigramWeight` of a word. */
 function featuresOf(text: string, trigramWeight: number): Map<string, number> {
   const features = new Map<string, number>();
   const add = (feature: string, amount: number) => features.set(feature, (features.get(feature) ?? 0) + amount);
@@ -103,7 +103,7 @@ function featuresOf(text: string, trigramWeight: number): Map<string, number> {
     if (trigramWeight <= 0) continue;
     const padded = `<${word}>`;
     const count = Math.max(1, padded.length - 2);
-    for (let start = 0; start < count; start++) add(`#${padded.slice(start, start + 3)}`, trigramWeight / count);
+    for (let start = 0; start < count; start++) add(`#${padded.slice(start, start + 3)}`, trigramWeight / Math.sqrt(count));
   }
   return features;
 }
