@@ -2,6 +2,7 @@
 import type { AgentProtocol } from "../agent/protocol.ts";
 import { type RolloutLimits, rollout } from "../agent/rollout.ts";
 import type { Sampler } from "../engine/engine.ts";
+import { InfrastructureError } from "../errors.ts";
 import type { Search } from "../retrieval/search.ts";
 import type { Question } from "../types.ts";
 import { type QuestionRecord, questionRecord, type Scoring } from "./record.ts";
@@ -20,7 +21,10 @@ export interface EvaluationRequest {
   readonly signal?: AbortSignal;
 }
 
-/** One record a question, in the order of the questions. Greedy decoding, so that the result depends on the weights alone. */
+/**
+ * One record a question, in the order of the questions. Greedy decoding, so that the result depends on the weights alone.
+ * @throws InfrastructureError when a service failed: a score over fewer questions would not compare.
+ */
 export async function evaluate(request: EvaluationRequest): Promise<QuestionRecord[]> {
   const { questions, protocol, sampler, search, limits, signal } = request;
   const records: QuestionRecord[] = [];
@@ -40,6 +44,7 @@ export async function evaluate(request: EvaluationRequest): Promise<QuestionReco
           seed: (turn) => turn,
           ...(signal ? { signal } : {}),
         });
+        if (trajectory.stopReason === "infra_error") throw new InfrastructureError(`question ${question.id}: ${trajectory.error}`);
         return questionRecord(question, trajectory, request.scoring);
       }),
     );

@@ -68,3 +68,15 @@ export function difference(name: MetricName, first: RecordTable, second: RecordT
 function contributions(name: MetricName, table: RecordTable): Contribution[][] {
   return table.map((records) => records.map((record) => metricContribution(name, record)));
 }
+
+/** The metric's value over one seed's records. */
+export function single(name: MetricName, records: readonly QuestionRecord[]): number {
+  let numerator = 0;
+  let denominator = 0;
+  for (const record of records) {
+    const item = metricContribution(name, record);
+    numerator += item.numerator;
+    denominator += item.denominator;
+  }
+  return denominator === 0 ? 0 : numerator / denominator;
+}

@@ -53,6 +53,8 @@ export interface QuestionRecord {
   readonly question: string;
   readonly goldAnswers: readonly string[];
   readonly dataset: string;
+  /** Facts that have to be chained, where the questions file tells. */
+  readonly hops?: number;
   readonly answer?: string;
   readonly stopReason: StopReason;
   /** Token F1 against the best gold answer; 0 without an answer and after a format error, as in Eq. 4. */

@@ -39,13 +39,13 @@ function charts(topK: number): CurveChart[] {
     {
       title: "An answer on top",
       caption: "Hit@1: of searches with an answer among the candidates, how many show one first.",
-      metric: "hitAt1",
+      metric: "hit1",
       within: share,
     },
     {
       title: "An answer in sight",
       caption: `Hit@${topK}: the same for the ${topK} passages that the agent reads.`,
-      metric: "hitAtK",
+      metric: "hitK",
       within: share,
     },
     {
@@ -53,11 +53,6 @@ function charts(topK: number): CurveChart[] {
       caption: "A good ranker makes a second try unnecessary.",
       metric: "searches",
       format: (value) => value.toFixed(1),
-    },
-    {
-      title: "Ranker calls a step",
-      caption: "All calls, and those left after semantic grouping and the minimum group size.",
-      metric: "groups",
     },
     {
       title: "Format of the agent",
@@ -83,7 +78,7 @@ export function curvesSection(data: ReportData): Html | undefined {
   return html`<section id="learning">
 <h2>How they learn</h2>
 <p>One point a training step, smoothed; the faint line is what was measured${several}. Point at a chart for its values.</p>
-<div class="grid">${charts(data.topK).map((chart) => (chart.metric === "groups" ? groupChart(data) : curveChart(chart, data)))}</div>
+<div class="grid">${[...charts(data.topK).map((chart) => curveChart(chart, data)), ...groupCharts(data)]}</div>
 </section>`;
 }
 
@@ -94,20 +89,25 @@ function curveChart(chart: CurveChart, data: ReportData): Html | undefined {
   return lineChart({ ...chart, xLabel: "step", format: chart.format ?? ((value) => score(value, 2)), series });
 }
 
-/** Ranker calls before and after filtering, and how many groups they form. */
-function groupChart(data: ReportData): Html | undefined {
+/** The joint run's groups before and after filtering: how many calls remain, and how large the groups are. */
+function groupCharts(data: ReportData): (Html | undefined)[] {
   const line = (metric: string, name: string, style: string) => systemSeries("cosearch", data.curves, metric, false, name, style);
-  return lineChart({
-    title: "Ranker calls a step",
-    caption: "All calls, those left after semantic grouping and filtering, and the groups they form.",
-    xLabel: "step",
-    format: (value) => value.toFixed(0),
-    series: [
-      line("rankerCalls", "all calls", "retrieval"),
-      line("rankerCallsKept", "calls in groups", "cosearch"),
-      line("rankerGroupsKept", "groups", "fixed"),
-    ],
-  });
+  return [
+    lineChart({
+      title: "Ranker calls a step",
+      caption: "All calls of CoSearch's ranker, and those left to learn from after grouping and filtering.",
+      xLabel: "step",
+      format: (value) => value.toFixed(0),
+      series: [line("rankerCalls", "all calls", "retrieval"), line("rankerCallsKept", "calls in kept groups", "cosearch")],
+    }),
+    lineChart({
+      title: "Size of the groups",
+      caption: "Calls that are compared with one another, before and after groups that are too small are dropped.",
+      xLabel: "step",
+      format: (value) => value.toFixed(1),
+      series: [line("groupSizeFormed", "all groups", "retrieval"), line("groupSizeKept", "kept groups", "cosearch")],
+    }),
+  ];
 }
 
 function systemSeries(

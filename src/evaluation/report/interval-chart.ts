@@ -14,7 +14,7 @@ export interface IntervalRow {
 
 const width = 720;
 const rowHeight = 44;
-const frame = { left: 150, right: 70, top: 6, bottom: 34 };
+const frame = { left: 172, right: 70, top: 6, bottom: 34 };
 
 export function intervalChart(rows: readonly IntervalRow[], label: string, format: (value: number) => string): Html {
   const height = frame.top + rows.length * rowHeight + frame.bottom;

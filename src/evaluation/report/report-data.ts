@@ -22,11 +22,15 @@ export interface SystemReport {
   readonly scores: Scores;
   /** The same figures seed by seed. */
   readonly seeds: readonly { readonly seed: number; readonly values: Partial<Record<MetricName, number>> }[];
+  /** F1 by the number of facts that a question chains, where that is known. */
+  readonly f1ByHops: readonly { readonly hops: number; readonly questions: number; readonly f1: Interval }[];
   /** Questions evaluated, a seed. */
   readonly questions: number;
 }
 
+/** A paired difference, first - second. */
 export interface Difference {
+  readonly metric: MetricName;
   readonly first: SystemKey;
   readonly second: SystemKey;
   readonly interval: Interval;

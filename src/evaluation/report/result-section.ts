@@ -3,7 +3,7 @@ import { type MetricName, metricNames } from "../metrics.ts";
 import { excludesZero, type Interval } from "../significance.ts";
 import { type Html, html } from "./html.ts";
 import { intervalChart } from "./interval-chart.ts";
-import { type ReportData, type SystemReport, systemLabels } from "./report-data.ts";
+import { type Difference, type ReportData, type SystemKey, type SystemReport, systemLabels } from "./report-data.ts";
 import { score, signed } from "./scale.ts";
 
 /** Column heads; K is filled in. */
@@ -44,18 +44,18 @@ export function resultSection(data: ReportData): Html {
     "F1",
     (value) => score(value, 2),
   )}</div>
-<div class="card scroll" style="margin-top:22px"><table>
+<div class="card scroll gap"><table>
 <thead><tr><th>System</th>${columns.map((name) => html`<th>${metricLabel(name, data.topK)}</th>`)}</tr></thead>
 <tbody>${data.systems.map((system) => systemRow(system, columns))}</tbody>
 </table></div>
-${data.differences.length > 0 && differenceTable(data)}
+${hopsTable(data)}
+${f1Differences(data).length > 0 && differenceTable(data)}
 </section>`;
 }
 
 function systemRow({ key, scores }: SystemReport, columns: readonly MetricName[]): Html {
   const { name, about, style } = systemLabels[key];
-  const rowClass = key === "cosearch" ? "lead" : key.startsWith("warmStart") ? "quiet" : "";
-  return html`<tr class="${rowClass}"><td><span class="name"><i class="fill-${style}"></i>${name}</span><small>${about}</small></td>${columns.map(
+  return html`<tr class="${rowClass(key)}"><td><span class="name"><i class="fill-${style}"></i>${name}</span><small>${about}</small></td>${columns.map(
     (column) => {
       const interval = scores[column];
       return interval
@@ -67,9 +67,9 @@ function systemRow({ key, scores }: SystemReport, columns: readonly MetricName[]
 
 function differenceTable(data: ReportData): Html {
   const several = data.seeds.length > 1;
-  return html`<div class="card scroll" style="margin-top:22px"><table>
+  return html`<div class="card scroll gap"><table>
 <thead><tr><th>Paired difference in F1</th><th>mean</th><th>95 % interval</th>${several && html`<th>single seeds</th>`}<th>clear of zero</th></tr></thead>
-<tbody>${data.differences.map(({ first, second, interval, seeds }) => {
+<tbody>${f1Differences(data).map(({ first, second, interval, seeds }) => {
     const clear = excludesZero(interval);
     return html`<tr class="${first === "cosearch" ? "lead" : ""}"><td><span class="name">${systemLabels[first].name} − ${systemLabels[second].name}</span></td><td>${signed(interval.mean)}</td><td>${signed(interval.low)} to ${signed(interval.high)}</td>${
       several && html`<td>${seeds.map((value) => signed(value)).join("  ")}</td>`
@@ -77,10 +77,39 @@ function differenceTable(data: ReportData): Html {
   })}</tbody></table></div>`;
 }
 
+/** The paired differences in F1, which the report shows. */
+export function f1Differences(data: ReportData): Difference[] {
+  return data.differences.filter(({ metric }) => metric === "f1");
+}
+
+/** F1 by the number of facts that a question chains. */
+function hopsTable(data: ReportData): Html | undefined {
+  const hops = [...new Set(data.systems.flatMap(({ f1ByHops }) => f1ByHops.map((part) => part.hops)))].sort(
+    (first, second) => first - second,
+  );
+  if (hops.length < 2) return undefined;
+  const questions = (count: number) => data.systems[0]?.f1ByHops.find((part) => part.hops === count)?.questions ?? 0;
+  return html`<div class="card scroll gap"><table>
+<thead><tr><th>F1 by kind of question</th>${hops.map((count) => html`<th>${count === 1 ? "one fact" : `${count} facts in a row`} (${questions(count)})</th>`)}</tr></thead>
+<tbody>${data.systems.map(
+    ({ key, f1ByHops }) =>
+      html`<tr class="${rowClass(key)}"><td><span class="name"><i class="fill-${systemLabels[key].style}"></i>${systemLabels[key].name}</span></td>${hops.map(
+        (count) => {
+          const f1 = f1ByHops.find((part) => part.hops === count)?.f1;
+          return f1 ? html`<td>${score(f1.mean)}<small>${score(f1.low)}–${score(f1.high)}</small></td>` : html`<td>–</td>`;
+        },
+      )}</tr>`,
+  )}</tbody></table></div>`;
+}
+
+function rowClass(key: SystemKey): string {
+  return key === "cosearch" ? "lead" : key.startsWith("warmStart") ? "quiet" : "";
+}
+
 /** The headline in one sentence, said only as strongly as the intervals allow. */
 export function verdict(data: ReportData): Html | undefined {
   const cosearch = data.systems.find(({ key }) => key === "cosearch")?.scores.f1;
-  const versusFixed = data.differences.find(({ first, second }) => first === "cosearch" && second === "fixedRanker")?.interval;
+  const versusFixed = f1Differences(data).find(({ first, second }) => first === "cosearch" && second === "fixedRanker")?.interval;
   if (!cosearch || !versusFixed) return undefined;
   const reach = html`${signed(versusFixed.mean)} F1, 95 % interval ${signed(versusFixed.low)} to ${signed(versusFixed.high)}`;
   if (versusFixed.low > 0) {

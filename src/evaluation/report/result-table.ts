@@ -2,7 +2,7 @@
 import { type MetricName, metricNames } from "../metrics.ts";
 import { excludesZero } from "../significance.ts";
 import { type ReportData, systemLabels } from "./report-data.ts";
-import { metricLabel, metricText } from "./result-section.ts";
+import { f1Differences, metricLabel, metricText } from "./result-section.ts";
 import { signed } from "./scale.ts";
 
 /** Systems by metrics, F1 with its interval, then the paired differences. */
@@ -18,11 +18,12 @@ export function resultTable(data: ReportData): string {
     }),
   ]);
   const systems = aligned([["System", ...columns.map((name: MetricName) => metricLabel(name, data.topK))], ...rows]);
-  if (data.differences.length === 0) return systems;
+  const shown = f1Differences(data);
+  if (shown.length === 0) return systems;
   const several = data.seeds.length > 1;
   const differences = aligned([
     ["Paired difference in F1", "mean", "95 % interval", ...(several ? ["single seeds"] : []), "clear of zero"],
-    ...data.differences.map(({ first, second, interval, seeds }) => [
+    ...shown.map(({ first, second, interval, seeds }) => [
       `${systemLabels[first].name} − ${systemLabels[second].name}`,
       signed(interval.mean),
       `[${signed(interval.low)}, ${signed(interval.high)}]`,

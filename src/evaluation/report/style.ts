@@ -38,20 +38,20 @@ section > p { color: var(--soft); }
 .facts dd { margin: 0; font-family: var(--serif); font-size: 22px; line-height: 1.25; }
 .verdict { font-family: var(--serif); font-size: clamp(21px, 3vw, 27px); line-height: 1.4; margin: 40px 0 0; max-width: 34em; text-wrap: pretty; }
 .verdict em { font-style: normal; color: var(--cosearch); }
-.card { background: var(--card); border: 1px solid var(--line); border-radius: 10px; padding: 24px 26px; }
+.card { background: var(--card); border: 1px solid var(--line); border-radius: 10px; padding: 20px 16px; }
 .scroll { overflow-x: auto; }
+.gap { margin-top: 22px; }
 table { border-collapse: collapse; width: 100%; font-size: 15px; }
 th { text-align: right; font-weight: 500; color: var(--soft); font-size: 13px; padding: 0 12px 10px; vertical-align: bottom; white-space: nowrap; }
 td { text-align: right; padding: 12px; border-top: 1px solid var(--line); vertical-align: top; white-space: nowrap; }
-th:first-child, td:first-child { text-align: left; padding-left: 0; white-space: normal; }
-th:last-child, td:last-child { padding-right: 0; }
+th:first-child, td:first-child { text-align: left; white-space: normal; }
 td small { display: block; color: var(--faint); font-size: 12px; line-height: 1.4; }
 td .name { font-weight: 600; white-space: nowrap; }
 td .name i { display: inline-block; width: 10px; height: 10px; border-radius: 50%; margin-right: 9px; }
 tr.quiet td { color: var(--soft); }
 tr.lead td { background: var(--wash); }
-tr.lead td:first-child { padding-left: 12px; border-radius: 6px 0 0 6px; }
-tr.lead td:last-child { padding-right: 12px; border-radius: 0 6px 6px 0; }
+tr.lead td:first-child { border-radius: 6px 0 0 6px; }
+tr.lead td:last-child { border-radius: 0 6px 6px 0; }
 .yes { color: var(--good); } .no { color: var(--bad); }
 .grid { display: grid; grid-template-columns: repeat(auto-fit, minmax(min(100%, 440px), 1fr)); gap: 22px; }
 svg { display: block; width: 100%; height: auto; overflow: visible; }
@@ -79,7 +79,7 @@ figure { margin: 0; }
 .chart figcaption span { color: var(--soft); font-size: 14px; line-height: 1.5; }
 .legend { list-style: none; display: flex; flex-wrap: wrap; gap: 4px 18px; margin: 0 0 10px; padding: 0; font-size: 13px; color: var(--soft); }
 .legend li { display: flex; align-items: center; gap: 7px; } .legend svg { width: 26px; height: 8px; }
-.example { margin-top: 28px; break-inside: avoid-page; }
+.example { margin-top: 44px; break-inside: avoid-page; }
 .example > header p { color: var(--soft); margin: 0 0 14px; }
 .question { font-family: var(--serif); font-size: 20px; margin: 2px 0 4px; }
 .gold { font-size: 14px; color: var(--soft); }

@@ -1,0 +1,25 @@
+import { AlarmError, ConfigError, DataError, InfrastructureError, ModelError, RunFolderError } from "../errors.ts";
+import { Interrupted } from "./interrupt.ts";
+
+/** How the process ends: the exit code, and what stderr says. */
+export interface Ending {
+  readonly code: number;
+  readonly message: string;
+}
+
+/** 2: the input is wrong; 3: the run folder can't be used; 4: the alarm; 130: Ctrl-C; 1: anything else, whose stack only `debug` shows. */
+export function endingOf(error: unknown, debug: boolean): Ending {
+  const stack =
+    debug && error instanceof Error ? `\n${error.stack}${error.cause instanceof Error ? `\ncaused by ${error.cause.stack}` : ""}` : "";
+  const message = error instanceof Error ? error.message : String(error);
+  if (error instanceof ConfigError || error instanceof DataError || error instanceof ModelError)
+    return { code: 2, message: message + stack };
+  if (error instanceof RunFolderError) return { code: 3, message: message + stack };
+  if (error instanceof AlarmError) return { code: 4, message: message + stack };
+  if (error instanceof Interrupted) return { code: 130, message: message + stack };
+  if (error instanceof InfrastructureError) return { code: 1, message: message + stack };
+  const code = (error as NodeJS.ErrnoException | undefined)?.code;
+  if (code === "ENOSPC" || code === "EDQUOT")
+    return { code: 3, message: `the disk is full (${message}): free space, then go on with --resume${stack}` };
+  return { code: 1, message: `unexpected error: ${message}${debug ? stack : "\nset COSEARCH_DEBUG=1 to see where it comes from"}` };
+}

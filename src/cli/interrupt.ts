@@ -1,0 +1,30 @@
+/** Ctrl-C, politely: the first one asks the work to stop at a safe place, the second one ends the process at once. */
+export interface Interrupt {
+  readonly signal: AbortSignal;
+  /** Stops listening. */
+  release(): void;
+}
+
+/** Listens for SIGINT and SIGTERM; `onFirst` tells the user what happens next. */
+export function listenForInterrupt(onFirst: () => void): Interrupt {
+  const controller = new AbortController();
+  const listener = () => {
+    if (controller.signal.aborted) process.exit(130);
+    controller.abort();
+    onFirst();
+  };
+  process.on("SIGINT", listener);
+  process.on("SIGTERM", listener);
+  return {
+    signal: controller.signal,
+    release() {
+      process.off("SIGINT", listener);
+      process.off("SIGTERM", listener);
+    },
+  };
+}
+
+/** The work stopped because the user asked for it. Exit code 130. */
+export class Interrupted extends Error {
+  override readonly name = "Interrupted";
+}
