@@ -37,7 +37,9 @@ export function adamWStep(parameters: Parameters, step: number, options: OptimSt
   const norm = gradientNorm(parameters.gradients);
   if (!Number.isFinite(norm)) {
     parameters.gradients.fill(0);
-    throw new RangeError(`the gradient norm is ${norm} at optimiser step ${step}: weights are unchanged; lower the learning rate or look at the losses of this step`);
+    throw new RangeError(
+      `the gradient norm is ${norm} at optimiser step ${step}: weights are unchanged; lower the learning rate or look at the losses of this step`,
+    );
   }
   const scale = norm > options.maxGradNorm ? options.maxGradNorm / norm : 1;
   const { weights, gradients, firstMoments, secondMoments } = parameters;

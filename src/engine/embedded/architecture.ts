@@ -101,7 +101,8 @@ export function modelShapeFromHfConfig(json: unknown, file: string): ModelShape 
   const heads = reader.integer("num_attention_heads");
   const keyValueHeads = reader.integer("num_key_value_heads", heads);
   if (heads % keyValueHeads !== 0) throw reader.problem("num_key_value_heads", `must divide num_attention_heads (${heads})`);
-  if (json["head_dim"] === undefined && hiddenSize % heads !== 0) throw reader.problem("hidden_size", `must be a multiple of num_attention_heads (${heads})`);
+  if (json["head_dim"] === undefined && hiddenSize % heads !== 0)
+    throw reader.problem("hidden_size", `must be a multiple of num_attention_heads (${heads})`);
   const headSize = reader.integer("head_dim", hiddenSize / heads);
   if (headSize % 2 !== 0) throw reader.problem("head_dim", "must be even (rotary embedding)");
   return {
@@ -148,7 +149,11 @@ function layerSpecs(shape: ModelShape, layer: number): ParameterSpec[] {
   const { hiddenSize, intermediateSize, headSize } = shape;
   const queries = shape.heads * headSize;
   const keys = shape.keyValueHeads * headSize;
-  const spec = (name: string, kind: ParameterKind, ...size: number[]): ParameterSpec => ({ name: `model.layers.${layer}.${name}`, shape: size, kind });
+  const spec = (name: string, kind: ParameterKind, ...size: number[]): ParameterSpec => ({
+    name: `model.layers.${layer}.${name}`,
+    shape: size,
+    kind,
+  });
   return [
     spec("input_layernorm.weight", "norm", hiddenSize),
     spec("self_attn.q_proj.weight", "linear", queries, hiddenSize),

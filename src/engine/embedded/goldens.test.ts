@@ -42,8 +42,7 @@ describe.each(["tiny-llama", "tiny-qwen2"])("%s, against PyTorch", (model) => {
   };
 
   describe.each(["whole-graph", "layer-by-layer"] as const)("%s", (execution) => {
-    const trainer = async () =>
-      new EmbeddedTrainer((await loaded).shape, await loaded, { threads: 1, microBatchTokens: 64, execution });
+    const trainer = async () => new EmbeddedTrainer((await loaded).shape, await loaded, { threads: 1, microBatchTokens: 64, execution });
     const loaded = loadModelFolder(fixtures + model);
 
     const checkGradients = async (kind: string, engine: EmbeddedTrainer) => {

@@ -18,7 +18,8 @@ export class GrammarCursor {
 
   private get current(): GrammarState {
     const state = this.grammar.states[this.state];
-    if (state === undefined) throw new RangeError(`grammar ${this.grammar.id} has no state ${this.state}: it has ${this.grammar.states.length}`);
+    if (state === undefined)
+      throw new RangeError(`grammar ${this.grammar.id} has no state ${this.state}: it has ${this.grammar.states.length}`);
     return state;
   }
 

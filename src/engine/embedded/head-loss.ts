@@ -61,7 +61,8 @@ function distribution(tape: Tape, matrix: Value, chunk: ChunkInputs): ChunkDistr
   const { graph } = tape;
   const last = graph.integers(-1);
   let logits = tape.apply("Gemm", [chunk.hidden, matrix], { transB: 1 });
-  if (chunk.maskIndex !== undefined) logits = tape.apply("Add", [logits, tape.apply("Gather", ["maskTable", chunk.maskIndex], { axis: 0 })]);
+  if (chunk.maskIndex !== undefined)
+    logits = tape.apply("Add", [logits, tape.apply("Gather", ["maskTable", chunk.maskIndex], { axis: 0 })]);
   const probabilities = tape.apply("Softmax", [logits], { axis: -1 });
   // log sum exp = largest logit - log of the largest probability: two reading passes instead of a second exp.
   const largest = tape.apply("ReduceMax", [logits, last], { keepdims: 1 });

@@ -84,7 +84,10 @@ export class LayerExecutor implements Executor {
     const feeds = { x, ...headFeeds(batch, shape.vocabularySize, termColumns.length, terms), ...parameters.weightTensors };
     if (!differentiate) return session.run(feeds, ["logprobs", "entropies"]);
     const gradients = this.gradientTensors([finalNormName, headName(shape)], "");
-    return session.run({ ...feeds, ...gradients.feeds }, { ...gradients.fetches, logprobs: null, entropies: null, labelGradient: null, dx: null });
+    return session.run(
+      { ...feeds, ...gradients.feeds },
+      { ...gradients.fetches, logprobs: null, entropies: null, labelGradient: null, dx: null },
+    );
   }
 
   async score(batch: MicroBatch): Promise<TokenScores> {

@@ -27,7 +27,13 @@ export function layerGraph(shape: ModelShape, differentiate: boolean): Uint8Arra
   const x = graph.input("x", "float", ["N", shape.hiddenSize]);
   tape.track(x);
   const context = layerContext(tape, shape);
-  const y = decoderLayer(tape, shape, x, (suffix) => tape.parameter(suffix, sizes.get(layerPrefix(0) + suffix) as readonly number[]), context);
+  const y = decoderLayer(
+    tape,
+    shape,
+    x,
+    (suffix) => tape.parameter(suffix, sizes.get(layerPrefix(0) + suffix) as readonly number[]),
+    context,
+  );
   if (differentiate) {
     tape.setGradient(y, graph.input("dy", "float", ["N", shape.hiddenSize]));
     tape.backward();

@@ -28,7 +28,8 @@ export function lossTerms(trained: readonly TrainedToken[], examples: readonly T
     set("policySlope", -weight * advantage);
     set("oldLogprob", example.logprobs[position] as number);
     set("lowerLogRatio", advantage < 0 ? clamp(Math.log(1 - loss.clipLow)) - boundSlack : -maxLogRatio);
-    const upper = advantage > 0 ? Math.log(1 + loss.clipHigh) : advantage < 0 && loss.dualClip !== undefined ? Math.log(loss.dualClip) : maxLogRatio;
+    const upper =
+      advantage > 0 ? Math.log(1 + loss.clipHigh) : advantage < 0 && loss.dualClip !== undefined ? Math.log(loss.dualClip) : maxLogRatio;
     set("upperLogRatio", clamp(upper) + boundSlack);
     if (loss.klCoefficient) {
       set("referenceLogprob", example.referenceLogprobs?.[position] as number);

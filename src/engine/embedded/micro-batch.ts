@@ -79,7 +79,12 @@ function writeRowMask(mask: Float32Array, row: RowPlan): void {
 }
 
 /** @throws RangeError naming the sequence and position where the grammar forbids a token. */
-export function microBatch(plan: BatchPlan, sequences: readonly TargetedSequence[], vocabularySize: number, grammarRows: GrammarRows): MicroBatch {
+export function microBatch(
+  plan: BatchPlan,
+  sequences: readonly TargetedSequence[],
+  vocabularySize: number,
+  grammarRows: GrammarRows,
+): MicroBatch {
   const { length } = plan;
   const batch = plan.rows.length;
   const tokens = new BigInt64Array(batch * length);
@@ -128,7 +133,11 @@ export function microBatch(plan: BatchPlan, sequences: readonly TargetedSequence
 }
 
 /** Visits the trained positions of a sequence with the token to predict and the grammar's cursor before it. */
-function replay(sequence: TargetedSequence, index: number, visit: (position: number, label: number, cursor: GrammarCursor | undefined) => void): void {
+function replay(
+  sequence: TargetedSequence,
+  index: number,
+  visit: (position: number, label: number, cursor: GrammarCursor | undefined) => void,
+): void {
   const { tokenIds, mask, grammar, targets } = sequence;
   let cursor: GrammarCursor | undefined;
   for (let position = 1; position < tokenIds.length; position++) {
@@ -139,7 +148,9 @@ function replay(sequence: TargetedSequence, index: number, visit: (position: num
     const label = target >= 0 ? target : token;
     if (cursor && !(cursor.allows(token) && cursor.allows(label))) {
       const wrong = cursor.allows(token) ? label : token;
-      throw new RangeError(`sequence ${index}, position ${position}: grammar ${cursor.grammar.id} forbids token ${wrong} here; score it without a grammar`);
+      throw new RangeError(
+        `sequence ${index}, position ${position}: grammar ${cursor.grammar.id} forbids token ${wrong} here; score it without a grammar`,
+      );
     }
     visit(position, label, cursor);
     cursor?.advance(token);

@@ -6,7 +6,12 @@ describe("GraphBuilder", () => {
   it("builds a model that onnxruntime runs: symbolic sizes, constants, attributes of every kind, both domains", async () => {
     const graph = new GraphBuilder();
     const x = graph.input("x", "float", ["N", 2]);
-    const product = graph.apply("FusedMatMul", [x, graph.constant("float", [2, 2], [1, 2, 3, 4])], { transB: 1, alpha: { float: 0.5 } }, microsoft);
+    const product = graph.apply(
+      "FusedMatMul",
+      [x, graph.constant("float", [2, 2], [1, 2, 3, 4])],
+      { transB: 1, alpha: { float: 0.5 } },
+      microsoft,
+    );
     const turned = graph.apply("Transpose", [product], { perm: [1, 0] });
     const positive = graph.apply("Cast", [graph.apply("Greater", [turned, graph.scalar(4)])], { to: 1 });
     graph.node("Concat", [graph.apply("Mul", [turned, positive]), graph.apply("Neg", [turned])], ["y"], { axis: -1 });

@@ -76,7 +76,9 @@ function packGroup(group: readonly SequencePlan[], maxTokens: number): RowPlan[]
 
 /** Cuts rows (longest first) into micro-batches of at most `maxTokens` tokens, padding included; a longer row stands alone. */
 function cutBatches(rows: readonly RowPlan[], maxTokens: number, packed: boolean): BatchPlan[] {
-  const sorted = [...rows].sort((a, b) => b.length - a.length || (a.sequences[0] as SequencePlan).index - (b.sequences[0] as SequencePlan).index);
+  const sorted = [...rows].sort(
+    (a, b) => b.length - a.length || (a.sequences[0] as SequencePlan).index - (b.sequences[0] as SequencePlan).index,
+  );
   const batches: BatchPlan[] = [];
   for (let start = 0; start < sorted.length; ) {
     const length = roundUp((sorted[start] as RowPlan).length);

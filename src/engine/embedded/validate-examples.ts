@@ -4,10 +4,13 @@ import type { ModelShape } from "./architecture.ts";
 /** @throws RangeError naming the sequence and field that a model of this shape can't take. */
 export function validateSequences(sequences: readonly ScoredSequence[], shape: ModelShape): void {
   sequences.forEach(({ tokenIds, mask }, index) => {
-    if (mask.length !== tokenIds.length) throw new RangeError(`sequence ${index}: mask has ${mask.length} entries for ${tokenIds.length} tokens`);
+    if (mask.length !== tokenIds.length)
+      throw new RangeError(`sequence ${index}: mask has ${mask.length} entries for ${tokenIds.length} tokens`);
     if (mask[0] === 1) throw new RangeError(`sequence ${index}: mask[0] is 1, but nothing comes before the first token: set it to 0`);
     if (tokenIds.length > shape.maxPositions) {
-      throw new RangeError(`sequence ${index} has ${tokenIds.length} tokens, but the model has ${shape.maxPositions} positions: shorten it`);
+      throw new RangeError(
+        `sequence ${index} has ${tokenIds.length} tokens, but the model has ${shape.maxPositions} positions: shorten it`,
+      );
     }
     for (const [position, token] of tokenIds.entries()) checkToken(token, `sequence ${index}: tokenIds[${position}]`, shape);
   });
@@ -47,7 +50,8 @@ export function validateExamples(examples: readonly TrainingExample[], loss: Los
 
 function validateToken(example: TrainingExample, index: number, position: number, loss: Loss, shape: ModelShape): void {
   const finite = (field: string, value: number | undefined) => {
-    if (!Number.isFinite(value)) throw new RangeError(`example ${index}: ${field}[${position}] is ${value}: give the token weight 0 or mend it`);
+    if (!Number.isFinite(value))
+      throw new RangeError(`example ${index}: ${field}[${position}] is ${value}: give the token weight 0 or mend it`);
   };
   finite("weights", example.weights[position]);
   if (example.weights[position] === 0) return;

@@ -7,7 +7,10 @@ export interface WasmMemory {
 interface WasmInterface {
   readonly Memory: new (descriptor: { initial: number; maximum: number }) => WasmMemory;
   readonly Module: new (bytes: Uint8Array) => object;
-  readonly Instance: new (module: object, imports: Record<string, Record<string, unknown>>) => { readonly exports: Record<string, unknown> };
+  readonly Instance: new (
+    module: object,
+    imports: Record<string, Record<string, unknown>>,
+  ) => { readonly exports: Record<string, unknown> };
 }
 
 export const wasm = (globalThis as unknown as { readonly WebAssembly: WasmInterface }).WebAssembly;
