@@ -59,6 +59,8 @@ export async function saveCheckpoint(runFolder: string, step: number, engines: T
     const files = await fileSizes(draft);
     const manifest: CheckpointManifest = { formatVersion, step, engines: saved, files, ...(dev ? { dev } : {}) };
     await writeAtomically(join(draft, "manifest.json"), `${JSON.stringify(manifest, null, 2)}\n`);
+    // Only a folder without a manifest, which is no checkpoint, can stand here: a step is saved once.
+    await rm(folder, { recursive: true, force: true });
     await rename(draft, folder);
     return { folder, manifest };
   } catch (error) {
