@@ -1,0 +1,155 @@
+/**
+ * The graph that extends sequences: past keys and values (S slots a row) and T new tokens in, the next token's probabilities
+ * and the new tokens' keys and values out. It serves prefill, appended observations and, specialised to T = 1, decoding.
+ *
+ * The cache is an input, never an output: inputs are not copied, outputs are. The new tokens' scores are computed beside
+ * those of the past and share one softmax.
+ */
+import type { ModelShape } from "./architecture.ts";
+import { graphParameters } from "./graph-parameters.ts";
+import { GraphBuilder, microsoft, type Value } from "./onnx-model.ts";
+
+export type DecodeGraphKind = "extend" | "step";
+
+export const pastKeysName = (layer: number) => `pastKeys.${layer}`;
+export const pastValuesName = (layer: number) => `pastValues.${layer}`;
+export const newKeysName = (layer: number) => `newKeys.${layer}`;
+export const newValuesName = (layer: number) => `newValues.${layer}`;
+
+/**
+ * Inputs: the model's `graphParameters`; `tokens` [B*T]; `positions` [B, T]; `pastMask` [B, 1, 1, S] (0, or `maskedScore` for
+ * an empty slot); `inverseTemperature` [B, 1]; the tables `queryCosine`, `querySine` (scaled by 1/sqrt(headSize)), `cosine`, `sine`;
+ * `pastKeys.N`, `pastValues.N` [B, keyValueHeads, S, headSize]. The extend graph also takes `newMask` [1, 1, group*T, T] (causal, tiled
+ * over the query heads that share a key head) and `last` [B], the index of each row's last valid new token in [B*T].
+ * Outputs: `probabilities` [B, vocabulary]; `newKeys.N`, `newValues.N` [B, T, keyValueHeads*headSize].
+ */
+export function decodeGraph(shape: ModelShape, kind: DecodeGraphKind): Uint8Array {
+  const graph = new GraphBuilder();
+  for (const parameter of graphParameters(shape)) graph.input(parameter.name, "float", parameter.shape);
+  const length = kind === "step" ? 1 : "T";
+  const tokens = graph.input("tokens", "int64", ["N"]);
+  graph.input("positions", "int64", ["B", length]);
+  graph.input("pastMask", "float", ["B", 1, 1, "S"]);
+  const inverseTemperature = graph.input("inverseTemperature", "float", ["B", 1]);
+  for (const table of ["queryCosine", "querySine", "cosine", "sine"]) {
+    graph.input(table, "float", [shape.maxPositions, shape.headSize / 2]);
+  }
+  if (kind === "extend") {
+    graph.input("newMask", "float", [1, 1, "groupT", "T"]);
+    graph.input("last", "int64", ["B"]);
+  }
+  const shared = sharedValues(graph, shape, kind);
+  let x = graph.apply("Gather", ["embedding", tokens]);
+  for (let layer = 0; layer < shape.layers; layer++) {
+    const lastLayer = layer === shape.layers - 1;
+    x = decoderLayer(graph, shape, kind, layer, x, shared, lastLayer && kind === "extend" ? "last" : undefined);
+    graph.output(newKeysName(layer), "float", ["B", length, shape.keyValueHeads * shape.headSize]);
+    graph.output(newValuesName(layer), "float", ["B", length, shape.keyValueHeads * shape.headSize]);
+  }
+  const normed = norm(graph, shape, x, "finalNorm");
+  const logits = linear(graph, normed, shape.tiedHead ? "embedding" : "head");
+  graph.node("Softmax", [graph.apply("Mul", [logits, inverseTemperature])], ["probabilities"], { axis: -1 });
+  graph.output("probabilities", "float", ["B", shape.vocabularySize]);
+  return graph.build();
+}
+
+interface SharedValues {
+  /** Shape values [B, T, width of queries, keys and values] and [B, T, ...heads]. */
+  readonly projected: Value;
+  /** Sizes of past and new, to split the attention weights. */
+  readonly pastAndNew: Value;
+}
+
+function sharedValues(graph: GraphBuilder, shape: ModelShape, kind: DecodeGraphKind): SharedValues {
+  const width = (shape.heads + 2 * shape.keyValueHeads) * shape.headSize;
+  const past = graph.apply("Shape", ["pastMask"], { start: 3, end: 4 });
+  if (kind === "step") {
+    return { projected: graph.integers(-1, 1, width), pastAndNew: graph.apply("Concat", [past, graph.integers(1)], { axis: 0 }) };
+  }
+  const batchAndLength = graph.apply("Shape", ["positions"]);
+  const added = graph.apply("Shape", ["positions"], { start: 1, end: 2 });
+  return {
+    projected: graph.apply("Concat", [batchAndLength, graph.integers(width)], { axis: 0 }),
+    pastAndNew: graph.apply("Concat", [past, added], { axis: 0 }),
+  };
+}
+
+function norm(graph: GraphBuilder, shape: ModelShape, x: Value, gain: Value): Value {
+  return graph.apply("SimplifiedLayerNormalization", [x, gain], { axis: -1, epsilon: { float: shape.rmsNormEps }, stash_type: 1 });
+}
+
+function linear(graph: GraphBuilder, x: Value, weight: Value, added?: Value): Value {
+  return graph.apply("Gemm", added === undefined ? [x, weight] : [x, weight, added], { transB: 1 });
+}
+
+/** x [B*T, hidden] through one layer. `keep`: only these rows go on after attention (the last layer's, for prefill). */
+function decoderLayer(
+  graph: GraphBuilder,
+  shape: ModelShape,
+  kind: DecodeGraphKind,
+  layer: number,
+  x: Value,
+  shared: SharedValues,
+  keep: Value | undefined,
+): Value {
+  const parameter = (role: string) => `layers.${layer}.${role}`;
+  const normed = norm(graph, shape, x, parameter("attentionNorm"));
+  const bias = shape.qkvBias ? parameter("queryKeyValueBias") : undefined;
+  const projected = graph.apply("Reshape", [linear(graph, normed, parameter("queryKeyValue"), bias), shared.projected]);
+  let attended = attention(graph, shape, kind, layer, projected, shared);
+  let residual = x;
+  if (keep !== undefined) {
+    attended = graph.apply("Gather", [attended, keep]);
+    residual = graph.apply("Gather", [x, keep]);
+  }
+  const afterAttention = linear(graph, attended, parameter("attentionOutput"), residual);
+  const inner = norm(graph, shape, afterAttention, parameter("feedForwardNorm"));
+  const gateUp = linear(graph, inner, parameter("gateUp"));
+  const [gate, up] = graph.node("Split", [gateUp], 2, { axis: 1, num_outputs: 2 }) as [Value, Value];
+  const activated = graph.apply("Mul", [graph.apply("QuickGelu", [gate], { alpha: { float: 1 } }, microsoft), up]);
+  return linear(graph, activated, parameter("down"), afterAttention);
+}
+
+/** projected [B, T, queries | keys | values] -> [B*T, heads*headSize]; declares nothing, names the new keys and values. */
+function attention(graph: GraphBuilder, shape: ModelShape, kind: DecodeGraphKind, layer: number, projected: Value, shared: SharedValues): Value {
+  const { heads, keyValueHeads, headSize } = shape;
+  const group = heads / keyValueHeads;
+  const pastKeys = graph.input(pastKeysName(layer), "float", ["B", keyValueHeads, "S", headSize]);
+  const pastValues = graph.input(pastValuesName(layer), "float", ["B", keyValueHeads, "S", headSize]);
+  const sizes = graph.integers(heads * headSize, keyValueHeads * headSize, keyValueHeads * headSize);
+  const [rawQuery, rawKey, value] = graph.node("Split", [projected, sizes], [`query.${layer}`, `key.${layer}`, newValuesName(layer)], {
+    axis: 2,
+  }) as [Value, Value, Value];
+  // The scale of the scores is in the tables of the queries: a plain product has a faster kernel than a scaled one.
+  const rotary = (input: Value, count: number, cosine: string, sine: string, output?: string) =>
+    graph.node("RotaryEmbedding", [input, "positions", cosine, sine], output ? [output] : 1, { num_heads: count, interleaved: 0 }, microsoft)[0] as Value;
+  const query = rotary(rawQuery, heads, "queryCosine", "querySine");
+  const key = rotary(rawKey, keyValueHeads, "cosine", "sine", newKeysName(layer));
+
+  const perHead = (input: Value, count: number): Value => {
+    if (kind === "step") return graph.apply("Reshape", [input, graph.integers(0, keyValueHeads, count / keyValueHeads, headSize)]);
+    const split = graph.apply("Reshape", [input, graph.integers(0, 0, count, headSize)]);
+    const turned = graph.apply("Transpose", [split], { perm: [0, 2, 1, 3] });
+    return count === keyValueHeads ? turned : graph.apply("Reshape", [turned, graph.integers(0, keyValueHeads, -1, headSize)]);
+  };
+  const queries = perHead(query, heads);
+  const keys = perHead(key, keyValueHeads);
+  const values = perHead(value, keyValueHeads);
+
+  const scores = (against: Value) => graph.apply("FusedMatMul", [queries, against], { transB: 1 }, microsoft);
+  const pastScores = graph.apply("Add", [scores(pastKeys), "pastMask"]);
+  const newScores = kind === "step" ? scores(keys) : graph.apply("Add", [scores(keys), "newMask"]);
+  const weights = graph.apply("Softmax", [graph.apply("Concat", [pastScores, newScores], { axis: -1 })], { axis: -1 });
+  const [pastWeights, newWeights] = graph.node("Split", [weights, shared.pastAndNew], 2, { axis: 3 }) as [Value, Value];
+  // A single new token needs no matrix product: its weight times its value.
+  const fromNew = graph.apply(kind === "step" ? "Mul" : "MatMul", [newWeights, values]);
+  const summed = graph.apply("Add", [graph.apply("MatMul", [pastWeights, pastValues]), fromNew]);
+  if (kind === "step") return graph.apply("Reshape", [summed, graph.integers(-1, heads * headSize)]);
+  const separate = group === 1 ? summed : graph.apply("Reshape", [summed, graph.integers(0, heads, -1, headSize)]);
+  return graph.apply("Reshape", [graph.apply("Transpose", [separate], { perm: [0, 2, 1, 3] }), graph.integers(-1, heads * headSize)]);
+}
+
+/** Numbers that one token's keys and values take in the cache, over all layers. */
+export function cacheFloatsPerToken(shape: ModelShape): number {
+  return 2 * shape.layers * shape.keyValueHeads * shape.headSize;
+}

@@ -1,0 +1,119 @@
+/** Runs the decode graphs over a key-value cache: many new tokens at once (prefill, observations), or one a row. */
+import * as ort from "onnxruntime-node";
+import { cacheFloatsPerToken, decodeGraph, pastKeysName, pastValuesName } from "./decode-graph.ts";
+import { KeyValueCache } from "./kv-cache.ts";
+import type { Parameters } from "./parameters.ts";
+import { createSession, floatTensor, maskedScore, rotaryTables } from "./runtime.ts";
+
+/** Both graphs' sessions and the cache of the sequences in the batch. */
+export class Decoder {
+  readonly cache: KeyValueCache;
+  /** Bytes that one token takes in the cache. */
+  readonly bytesPerToken: number;
+  private readonly feeds: Record<string, ort.Tensor>;
+
+  private constructor(
+    readonly parameters: Parameters,
+    private readonly extendSession: ort.InferenceSession,
+    private readonly stepSession: ort.InferenceSession,
+  ) {
+    const { shape } = parameters;
+    this.cache = new KeyValueCache(shape);
+    this.bytesPerToken = cacheFloatsPerToken(shape) * 4;
+    const tables = rotaryTables(shape);
+    const scale = 1 / Math.sqrt(shape.headSize);
+    const scaled = (table: ort.Tensor) => floatTensor((table.data as Float32Array).map((value) => value * scale), table.dims);
+    this.feeds = {
+      ...parameters.feeds,
+      cosine: tables.cosine,
+      sine: tables.sine,
+      queryCosine: scaled(tables.cosine),
+      querySine: scaled(tables.sine),
+    };
+  }
+
+  static async create(parameters: Parameters, threads: number): Promise<Decoder> {
+    const extend = await createSession(decodeGraph(parameters.shape, "extend"), threads);
+    const step = await createSession(decodeGraph(parameters.shape, "step"), threads);
+    return new Decoder(parameters, extend, step);
+  }
+
+  /**
+   * Appends tokens to the rows from `firstRow` on, one list (never empty) a row, for which slots are reserved.
+   * @returns the next token's probabilities [rows, vocabulary], each row at its inverse temperature.
+   */
+  async extend(firstRow: number, lists: readonly ArrayLike<number>[], inverseTemperatures: Float32Array): Promise<Float32Array> {
+    const { shape } = this.parameters;
+    const rows = lists.length;
+    const width = lists.reduce((longest, list) => Math.max(longest, list.length), 1);
+    const tokens = new BigInt64Array(rows * width);
+    const positions = new BigInt64Array(rows * width);
+    const last = new BigInt64Array(rows);
+    let hasPast = false;
+    lists.forEach((list, row) => {
+      const start = this.cache.lengths[firstRow + row] as number;
+      hasPast ||= start > 0;
+      for (let index = 0; index < width; index++) {
+        if (index < list.length) tokens[row * width + index] = BigInt(list[index] as number);
+        positions[row * width + index] = BigInt(Math.min(start + index, shape.maxPositions - 1));
+      }
+      last[row] = BigInt(row * width + list.length - 1);
+    });
+    const feeds = this.inputs(tokens, positions, [rows, width], inverseTemperatures);
+    feeds["last"] = new ort.Tensor("int64", last, [rows]);
+    feeds["newMask"] = causalMask(width, shape.heads / shape.keyValueHeads);
+    if (hasPast) this.cache.feed(feeds, firstRow, rows);
+    else this.feedEmptyPast(feeds, rows);
+    const outputs = await this.extendSession.run(feeds);
+    this.cache.write(outputs, { firstRow, counts: lists.map((list) => list.length), width });
+    return outputs["probabilities"]?.data as Float32Array;
+  }
+
+  /** Appends one token to every row, for which slots are reserved; otherwise as `extend`. */
+  async step(nextTokens: ArrayLike<number>, inverseTemperatures: Float32Array): Promise<Float32Array> {
+    const { rows, lengths } = this.cache;
+    const tokens = new BigInt64Array(rows);
+    const positions = new BigInt64Array(rows);
+    for (let row = 0; row < rows; row++) {
+      tokens[row] = BigInt(nextTokens[row] as number);
+      positions[row] = BigInt(lengths[row] as number);
+    }
+    const feeds = this.inputs(tokens, positions, [rows, 1], inverseTemperatures);
+    this.cache.feed(feeds, 0, rows);
+    const outputs = await this.stepSession.run(feeds);
+    this.cache.write(outputs, { firstRow: 0, counts: new Uint8Array(rows).fill(1), width: 1 });
+    return outputs["probabilities"]?.data as Float32Array;
+  }
+
+  /** Frees the sessions; the decoder must not be used afterwards. */
+  async release(): Promise<void> {
+    await this.extendSession.release();
+    await this.stepSession.release();
+  }
+
+  private inputs(tokens: BigInt64Array, positions: BigInt64Array, size: readonly [number, number], inverseTemperatures: Float32Array) {
+    const feeds: Record<string, ort.Tensor> = { ...this.feeds };
+    feeds["tokens"] = new ort.Tensor("int64", tokens, [tokens.length]);
+    feeds["positions"] = new ort.Tensor("int64", positions, size);
+    feeds["inverseTemperature"] = floatTensor(inverseTemperatures, [size[0], 1]);
+    return feeds;
+  }
+
+  /** A past of one masked slot: kernels do not all take empty tensors. */
+  private feedEmptyPast(feeds: Record<string, ort.Tensor>, rows: number): void {
+    const { keyValueHeads, headSize, layers } = this.parameters.shape;
+    const empty = floatTensor(new Float32Array(rows * keyValueHeads * headSize), [rows, keyValueHeads, 1, headSize]);
+    for (let layer = 0; layer < layers; layer++) {
+      feeds[pastKeysName(layer)] = empty;
+      feeds[pastValuesName(layer)] = empty;
+    }
+    feeds["pastMask"] = floatTensor(new Float32Array(rows).fill(maskedScore), [rows, 1, 1, 1]);
+  }
+}
+
+/** The causal mask [1, 1, group * length, length], repeated for the query heads that share a key head. */
+function causalMask(length: number, group: number): ort.Tensor {
+  const mask = new Float32Array(group * length * length);
+  for (let row = 0; row < group * length; row++) mask.fill(maskedScore, row * length + (row % length) + 1, (row + 1) * length);
+  return floatTensor(mask, [1, 1, group * length, length]);
+}
