@@ -82,12 +82,16 @@ function relevanceOf(question: Question, step: SearchStep, hits: readonly boolea
   return cutoffs.reduce((sum, cutoff) => sum + ndcg(hits, inPool, cutoff), 0) / cutoffs.length;
 }
 
-/** The groups of one question's ranker calls, in (trajectory, turn) order: all of them, and those of at least k_min members (Alg. 2). */
+/**
+ * The groups of one question's ranker calls, in (trajectory, turn) order: all of them, and those of at least k_min members (Alg. 2). Their
+ * keys name the question too.
+ */
 export function groupRankerCalls(
   calls: readonly RankerCallOutcome[],
   { kind, similarityThreshold, minGroupSize }: Config["grouping"],
 ): { readonly formed: Group<RankerCallOutcome>[]; readonly kept: Group<RankerCallOutcome>[] } {
   const group = kind === "semantic" ? semanticGroups : questionGroups;
-  const formed = group(calls, { similarityThreshold, minGroupSize: 1 });
+  const groups = group(calls, { similarityThreshold, minGroupSize: 1 });
+  const formed = groups.map((one) => ({ ...one, key: `${one.members[0]?.call.questionId}:${one.key}` }));
   return { formed, kept: formed.filter(({ members }) => members.length >= minGroupSize) };
 }

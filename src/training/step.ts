@@ -2,18 +2,18 @@
 import type { AgentProtocol } from "../agent/protocol.ts";
 import { rollout } from "../agent/rollout.ts";
 import type { Config } from "../config.ts";
-import { groupAdvantages } from "../grpo/advantages.ts";
 import { rankerExample, trajectoryExample } from "../grpo/examples.ts";
 import type { RankerProtocol } from "../ranker/prompt.ts";
 import type { Search } from "../retrieval/search.ts";
 import { deriveSeed } from "../rng.ts";
-import type { Group, Question } from "../types.ts";
+import type { Question } from "../types.ts";
 import { anchorExamples } from "./anchor.ts";
+import { type ComparedGroup, chunks, compare, examplesOf } from "./compare.ts";
 import { assertFresh, type PolicyVersions } from "./freshness.ts";
 import { type StepMetrics, stepMetrics } from "./metrics.ts";
 import { PhaseClock } from "./phase-clock.ts";
 import { groupRankerCalls, type RankerCallOutcome, scoreRankerCalls, scoreTrajectory, type TrajectoryOutcome } from "./scoring.ts";
-import { type Minibatch, updatePolicy } from "./update.ts";
+import { updatePolicy } from "./update.ts";
 import type { PolicyWiring } from "./wiring.ts";
 
 export interface StepContext {
@@ -23,11 +23,6 @@ export interface StepContext {
   readonly main: PolicyWiring;
   /** Present when the ranker trains too. */
   readonly ranker?: PolicyWiring & { readonly protocol: RankerProtocol };
-}
-
-/** A group with the advantage of every member. */
-export interface ComparedGroup<Item> extends Group<Item> {
-  readonly advantages: readonly number[];
 }
 
 export interface StepResult {
@@ -81,60 +76,40 @@ export async function trainStep(
   const mainGroups = questions.map((question, position) => {
     const finished = (rolled[position] ?? []).filter(({ stopReason }) => stopReason !== "infra_error");
     const members = finished.map((trajectory) => scoreTrajectory(question, trajectory, config));
-    return { key: question.id, members, advantages: groupAdvantages(members.map(({ reward }) => reward.total)) };
+    return compare({ key: question.id, members });
   });
-  const mainExamples = mainGroups.map(({ key, members, advantages }) =>
-    members.map(({ trajectory }, index) =>
-      trajectoryExample(trajectory, { advantage: advantages[index] ?? 0, groupKey: key, grammar: protocol.grammar }),
-    ),
+  const mainExamples = mainGroups.map((group) =>
+    examplesOf(group, ({ trajectory }, labels) => trajectoryExample(trajectory, { ...labels, grammar: protocol.grammar })),
   );
 
   // Ranker rewards (Eq. 6), grouped by what was asked and whether the answer was there (Eq. 5, Alg. 2), within each question.
   const rankerCalls = mainGroups.map(({ members }) => members.flatMap((outcome) => scoreRankerCalls(outcome, config)));
   const grouped = rankerCalls.map((calls) => groupRankerCalls(calls, config.grouping));
-  const rankerGroups = grouped.map(({ kept }) =>
-    kept.map((group) => ({ ...group, advantages: groupAdvantages(group.members.map(({ reward }) => reward.total)) })),
-  );
-  const rankerExamples = rankerGroups.map((groups, position) =>
-    groups.flatMap(({ key, members, advantages }) =>
-      members.map(({ call }, index) =>
-        rankerExample(call, {
-          advantage: advantages[index] ?? 0,
-          groupKey: `${questions[position]?.id}:${key}`,
-          grammar: ranker?.protocol.grammar(call.candidates.length),
-        }),
+  const rankerGroups = grouped.map(({ kept }) => kept.map(compare));
+  const rankerExamples = rankerGroups.map((groups) =>
+    groups.flatMap((group) =>
+      examplesOf(group, ({ call }, labels) =>
+        rankerExample(call, { ...labels, grammar: ranker?.protocol.grammar(call.candidates.length) }),
       ),
     ),
   );
 
   // Updates: minibatches of questions, both policies at once (their engines are independent).
-  const minibatches = <Part>(parts: readonly Part[]): Part[][] =>
-    Array.from({ length: Math.ceil(parts.length / training.questionsPerMinibatch) }, (_, index) =>
-      parts.slice(index * training.questionsPerMinibatch, (index + 1) * training.questionsPerMinibatch),
-    );
-  const anchors = minibatches(mainGroups).map((groups) => anchorExamples(groups, training.supervisedAnchor, protocol.grammar));
-  const mainBatches: Minibatch[] = minibatches(mainExamples).map((examples, index) => ({
+  const anchors = chunks(mainGroups, training.questionsPerMinibatch).map((groups) =>
+    anchorExamples(groups, training.supervisedAnchor, protocol.grammar),
+  );
+  const mainBatches = chunks(mainExamples, training.questionsPerMinibatch).map((examples, index) => ({
     examples: examples.flat(),
     anchors: anchors[index],
   }));
-  const rankerBatches: Minibatch[] = minibatches(rankerExamples).map((examples) => ({ examples: examples.flat() }));
+  const rankerBatches = chunks(rankerExamples, training.questionsPerMinibatch).map((examples) => ({ examples: examples.flat() }));
   const [mainUpdate, rankerUpdate] = await Promise.all([
     clock.during("updateMain", () => updatePolicy("main", main, mainBatches, step, config)),
     ranker && clock.during("updateRanker", () => updatePolicy("ranker", ranker, rankerBatches, step, config)),
   ]);
   const [mainVersion, rankerVersion] = await Promise.all([main.engine.publish(), ranker?.engine.publish()]);
 
-  const metrics = stepMetrics({
-    step,
-    config,
-    trajectories: rolled.flat(),
-    mainGroups,
-    rankerCalls,
-    grouped,
-    rankerGroups,
-    mainUpdate,
-    rankerUpdate,
-    clock,
-  });
+  const facts = { step, config, trajectories: rolled.flat(), mainGroups, rankerCalls, grouped, rankerGroups };
+  const metrics = stepMetrics({ ...facts, mainUpdate, rankerUpdate, clock });
   return { metrics, versions: { main: mainVersion, ranker: rankerVersion }, mainGroups, rankerGroups };
 }

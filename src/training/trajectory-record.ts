@@ -4,8 +4,8 @@ import { isRelevant } from "../ranker/relevance-labels.ts";
 import { passageText } from "../retrieval/passage-text.ts";
 import type { MainReward } from "../reward/main-reward.ts";
 import type { Action, Question, SearchStep, StopReason, Turn } from "../types.ts";
+import type { ComparedGroup } from "./compare.ts";
 import type { RankerCallOutcome, TrajectoryOutcome } from "./scoring.ts";
-import type { ComparedGroup } from "./step.ts";
 
 /** All G trajectories of one question of one step, with the ranker calls as they were grouped. */
 export interface QuestionRolloutRecord {
