@@ -8,6 +8,11 @@ export interface Command<Args extends ArgsDef = ArgsDef> extends CommandDef<Args
   readonly examples: readonly string[];
 }
 
+/** Types a command's arguments for its `run`, and hands it on as any command. */
+export function defineStrictCommand<const Args extends ArgsDef>(command: Command<Args>): Command {
+  return command as unknown as Command;
+}
+
 /** Flags that several commands take. */
 export const flags = {
   config: { type: "string", description: "YAML configuration; relative paths in it start at its own folder", valueHint: "FILE" },

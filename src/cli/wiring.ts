@@ -3,7 +3,6 @@
 import { agentProtocolFor } from "../agent/agent-protocol.ts";
 import type { AgentProtocol } from "../agent/protocol.ts";
 import type { Config } from "../config.ts";
-import { createEmbeddedEngine } from "../engine/embedded/embedded-engine.ts";
 import { loadRenderer } from "../engine/hf-renderer.ts";
 import { ModelError } from "../errors.ts";
 import { createSearch, rankerProtocolFor } from "../ranker/systems.ts";
@@ -35,6 +34,8 @@ export function hasRanker(config: Config): boolean {
  * @throws DataError, ModelError, ConfigError for anything that can't be used; engines already made are closed.
  */
 export async function openWiring(config: Config, purpose: Purpose): Promise<OpenWiring> {
+  // Loaded late: help and error messages need no native library.
+  const { createEmbeddedEngine } = await import("../engine/embedded/embedded-engine.ts");
   const engines: { close(): Promise<void> }[] = [];
   const close = async () => {
     await Promise.all(engines.map((engine) => engine.close()));

@@ -141,6 +141,6 @@ export function searchRecord(question: Question, step: SearchStep, main: number,
 }
 
 /** The words inside the first reasoning block. */
-function blockText(output: string): string | undefined {
+export function blockText(output: string): string | undefined {
   return /<(reason|think)>([\s\S]*?)<\/\1>/.exec(output)?.[2]?.trim();
 }

@@ -1,0 +1,60 @@
+import { rollout } from "../agent/rollout.ts";
+import { ConfigError } from "../errors.ts";
+import type { Question } from "../types.ts";
+import { answerText, describeAnswer } from "./answer-text.ts";
+import { defineStrictCommand, flags } from "./command.ts";
+import { chooseCheckpoint } from "./evaluate.ts";
+import { Interrupted, listenForInterrupt } from "./interrupt.ts";
+import { readRunConfig, singleRunFolder } from "./run-folders.ts";
+import { answeringParts, openWiring, publishCheckpoint } from "./wiring.ts";
+
+/** `cosearch ask`: one question, with everything the agent and the ranker do. */
+export const ask = defineStrictCommand({
+  meta: { name: "ask", description: "Ask a question and watch the agent think, search, read and answer" },
+  args: {
+    question: { type: "positional", description: "the question, in quotes", required: false },
+    run: { ...flags.run, description: "run folder, or a study folder (its CoSearch system answers)" },
+    checkpoint: { type: "string", description: "best (on dev), last, or a step number; default best", valueHint: "best|last|N" },
+    json: flags.json,
+  },
+  examples: [
+    'cosearch ask "What is the capital of Angola?" --run runs/atlas-quick',
+    'cosearch ask "Who leads Chad?" --run runs/atlas-quick --json',
+  ],
+  async run({ args }) {
+    const text = args.question?.trim() ?? "";
+    if (text === "")
+      throw new ConfigError('ask: give a question in quotes, e.g. cosearch ask "What is the capital of Angola?" --run runs/atlas-quick');
+    if (args.run === undefined) throw new ConfigError("ask: name the run folder with --run DIR");
+    const folder = await singleRunFolder(args.run);
+    const config = readRunConfig(folder);
+    if (config.system === "oracle")
+      throw new ConfigError(`${folder} holds an oracle, which has to know the answer beforehand: ask another system`);
+    const checkpoint = await chooseCheckpoint(folder, args.checkpoint ?? "best");
+    const interrupt = listenForInterrupt(() => undefined);
+    const opened = await openWiring(config, "answering");
+    try {
+      await publishCheckpoint(config, opened.wiring, checkpoint);
+      const question: Question = { id: "asked", question: text, goldAnswers: [], dataset: "", split: "" };
+      const trajectory = await rollout({
+        question,
+        index: 0,
+        sampler: opened.wiring.main.engine,
+        ...answeringParts(config, opened.wiring),
+        limits: config.agent,
+        temperature: 0,
+        topP: 1,
+        seed: (turn) => turn,
+        signal: interrupt.signal,
+      });
+      const answer = describeAnswer(text, trajectory);
+      process.stdout.write(args.json ? `${JSON.stringify(answer, null, 2)}\n` : `${answerText(answer, process.stdout.isTTY === true)}\n`);
+    } catch (error) {
+      if (interrupt.signal.aborted) throw new Interrupted("interrupted");
+      throw error;
+    } finally {
+      interrupt.release();
+      await opened.close();
+    }
+  },
+});

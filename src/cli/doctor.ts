@@ -1,0 +1,108 @@
+import { existsSync, statfsSync } from "node:fs";
+import { availableParallelism, totalmem } from "node:os";
+import type { Config } from "../config.ts";
+import { loadRenderer } from "../engine/hf-renderer.ts";
+import { ConfigError } from "../errors.ts";
+import { loadCorpus } from "../retrieval/corpus.ts";
+import { loadQuestions } from "../training/dataset.ts";
+import { checkKernels } from "./check-kernels.ts";
+import { allValues, defineStrictCommand, flags } from "./command.ts";
+import { loadConfig } from "./load-config.ts";
+
+interface Check {
+  readonly name: string;
+  readonly ok: boolean;
+  /** What was found. */
+  readonly found: string;
+  /** What to do, where something is to be done. */
+  readonly fix?: string;
+}
+
+const gibibyte = 2 ** 30;
+
+/** `cosearch doctor`: what this machine is, and whether the configured files can be used. */
+export const doctor = defineStrictCommand({
+  meta: { name: "doctor", description: "Check this machine and, with --config, the models and data" },
+  args: { config: flags.config, set: flags.set, json: flags.json },
+  examples: ["cosearch doctor", "cosearch doctor --config configs/atlas.yaml"],
+  async run({ args, rawArgs }) {
+    const checks: Check[] = [...machineChecks(), await kernelCheck()];
+    if (args.config !== undefined) checks.push(...(await configChecks(args.config, allValues("set", rawArgs))));
+    if (args.json) process.stdout.write(`${JSON.stringify(checks, null, 2)}\n`);
+    else for (const check of checks) process.stdout.write(`${checkLine(check)}\n`);
+    const failed = checks.filter(({ ok }) => !ok).length;
+    if (failed > 0) throw new ConfigError(`doctor: ${failed} of ${checks.length} checks need a fix`);
+  },
+});
+
+function checkLine({ name, ok, found, fix }: Check): string {
+  return `${ok ? "ok " : "fix"}  ${name.padEnd(16)} ${found}${fix === undefined ? "" : `\n     ${"".padEnd(16)} -> ${fix}`}`;
+}
+
+function machineChecks(): Check[] {
+  const node = Number(process.versions.node.split(".")[0]);
+  const memory = totalmem() / gibibyte;
+  const disk = statfsSync(".");
+  const free = (disk.bavail * disk.bsize) / gibibyte;
+  const check = (name: string, ok: boolean, found: string, fix: string): Check => ({ name, ok, found, ...(ok ? {} : { fix }) });
+  return [
+    check("Node.js", node >= 20, process.versions.node, "install Node.js 20 or later"),
+    check("cores", true, `${availableParallelism()}`, ""),
+    check(
+      "memory",
+      memory >= 3,
+      `${memory.toFixed(1)} GiB`,
+      "the atlas study takes up to 3 GiB: set engine.prefixCacheMegabytes lower, or use a larger machine",
+    ),
+    check(
+      "disk",
+      free >= 1,
+      `${free.toFixed(1)} GiB free here`,
+      "a study takes up to 1 GiB: free space or choose a folder on another disk with --run",
+    ),
+  ];
+}
+
+async function kernelCheck(): Promise<Check> {
+  const name = "onnxruntime";
+  try {
+    const { version, gigaflops } = await checkKernels();
+    return { name, ok: true, found: `${version}, matrix product right, ${gigaflops.toFixed(0)} GFLOP/s on one thread` };
+  } catch (error) {
+    return {
+      name,
+      ok: false,
+      found: (error as Error).message,
+      fix: "run npm ci again on this machine (its processor and system must be ones that onnxruntime-node supports)",
+    };
+  }
+}
+
+async function configChecks(file: string, set: readonly string[]): Promise<Check[]> {
+  let config: Config;
+  try {
+    config = loadConfig({ file, set });
+  } catch (error) {
+    return [{ name: "configuration", ok: false, found: (error as Error).message, fix: "correct the configuration" }];
+  }
+  const attempt = async (name: string, path: string | undefined, read: (path: string) => Promise<string>): Promise<Check[]> => {
+    if (path === undefined) return [];
+    if (!existsSync(path)) return [{ name, ok: false, found: `${path} does not exist`, fix: "correct the path, or make the file" }];
+    try {
+      return [{ name, ok: true, found: await read(path) }];
+    } catch (error) {
+      return [{ name, ok: false, found: (error as Error).message, fix: "correct the file" }];
+    }
+  };
+  const questions = async (path: string) => `${(await loadQuestions(path)).length} questions`;
+  const model = async (folder: string) => `${(await loadRenderer(folder)).vocabularySize} tokens in the vocabulary`;
+  return [
+    { name: "configuration", ok: true, found: file },
+    ...(await attempt("data.train", config.data.train, questions)),
+    ...(await attempt("data.dev", config.data.dev, questions)),
+    ...(await attempt("data.test", config.data.test, questions)),
+    ...(await attempt("retrieval.corpus", config.retrieval.corpus, async (path) => `${(await loadCorpus(path)).length} passages`)),
+    ...(await attempt("agent.model", config.agent.model, model)),
+    ...(await attempt("ranker.model", config.ranker.model, model)),
+  ];
+}

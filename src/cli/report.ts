@@ -1,0 +1,18 @@
+import { readFileSync } from "node:fs";
+import { ConfigError } from "../errors.ts";
+import { resultTable } from "../evaluation/report/result-table.ts";
+import { defineStrictCommand, flags } from "./command.ts";
+import { writeReport } from "./report-files.ts";
+
+/** `cosearch report`: writes report.html and summary.json again from the files of a run folder. */
+export const report = defineStrictCommand({
+  meta: { name: "report", description: "Write report.html and summary.json again from a run folder" },
+  args: { run: flags.run, json: flags.json },
+  examples: ["cosearch report --run runs/atlas-quick"],
+  async run({ args }) {
+    if (args.run === undefined) throw new ConfigError("report: name the run folder with --run DIR");
+    const written = await writeReport(args.run);
+    if (args.json) process.stdout.write(readFileSync(written.summary, "utf8"));
+    else process.stdout.write(`${resultTable(written.data)}\n\nreport: ${written.html}\n`);
+  },
+});
