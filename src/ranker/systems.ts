@@ -3,6 +3,7 @@ import type { Config } from "../config.ts";
 import type { Sampler } from "../engine/engine.ts";
 import type { Renderer } from "../engine/renderer.ts";
 import { ConfigError } from "../errors.ts";
+import { lockStep } from "../retrieval/lock-step.ts";
 import type { Retriever } from "../retrieval/retriever.ts";
 import type { Search } from "../retrieval/search.ts";
 import { oracleSearch, retrievalOnlySearch } from "./baselines.ts";
@@ -18,10 +19,14 @@ export interface SystemParts {
 
 /**
  * The search function of `config.system`. CoSearch's ranker samples while it trains (GRPO compares different outputs) and is greedy in
- * evaluation; the Fixed Ranker is greedy in both.
+ * evaluation; the Fixed Ranker is greedy in both. Searches made at the same moment return together (see `lockStep`).
  * @throws ConfigError when the system needs a ranker and none is given.
  */
 export function createSearch(config: Config, parts: SystemParts, mode: "training" | "evaluation"): Search {
+  return lockStep(systemSearch(config, parts, mode));
+}
+
+function systemSearch(config: Config, parts: SystemParts, mode: "training" | "evaluation"): Search {
   const { retriever } = parts;
   const { topK } = config.ranker;
   const { candidates } = config.retrieval;

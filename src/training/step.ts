@@ -20,6 +20,11 @@ export interface StepContext {
   readonly config: Config;
   readonly protocol: AgentProtocol;
   readonly search: Search;
+  /**
+   * Puts the current weights where `sample` uses them. It also empties the engines' prefix caches: a step must not depend on what was sampled
+   * before it (an evaluation, the steps before a restart), not even in the last bits.
+   */
+  readonly publish: () => Promise<PolicyVersions>;
   readonly main: PolicyWiring;
   /** Present when the ranker trains too. */
   readonly ranker?: PolicyWiring & { readonly protocol: RankerProtocol };
@@ -27,8 +32,6 @@ export interface StepContext {
 
 export interface StepResult {
   readonly metrics: StepMetrics;
-  /** What `publish` returned after the update: the versions that the next step must sample with. */
-  readonly versions: PolicyVersions;
   /** The groups that were compared, a question each. */
   readonly mainGroups: readonly ComparedGroup<TrajectoryOutcome>[];
   readonly rankerGroups: readonly (readonly ComparedGroup<RankerCallOutcome>[])[];
@@ -40,11 +43,13 @@ export interface StepResult {
  */
 export async function trainStep(
   context: StepContext,
-  { step, questions, versions, signal }: { step: number; questions: readonly Question[]; versions: PolicyVersions; signal?: AbortSignal },
+  { step, questions, signal }: { readonly step: number; readonly questions: readonly Question[]; readonly signal?: AbortSignal },
 ): Promise<StepResult> {
   const { config, protocol, main, ranker } = context;
   const { agent, grpo, training } = config;
   const clock = new PhaseClock<"rollout" | "rank" | "updateMain" | "updateRanker">();
+
+  const versions = await context.publish();
 
   // Rollouts: G trajectories a question, all at once; whatever waits at the same time is sampled as one batch.
   const search: Search = (request) => clock.during("rank", () => context.search(request));
@@ -107,9 +112,8 @@ export async function trainStep(
     clock.during("updateMain", () => updatePolicy("main", main, mainBatches, step, config)),
     ranker && clock.during("updateRanker", () => updatePolicy("ranker", ranker, rankerBatches, step, config)),
   ]);
-  const [mainVersion, rankerVersion] = await Promise.all([main.engine.publish(), ranker?.engine.publish()]);
 
   const facts = { step, config, trajectories: rolled.flat(), mainGroups, rankerCalls, grouped, rankerGroups };
   const metrics = stepMetrics({ ...facts, mainUpdate, rankerUpdate, clock });
-  return { metrics, versions: { main: mainVersion, ranker: rankerVersion }, mainGroups, rankerGroups };
+  return { metrics, mainGroups, rankerGroups };
 }

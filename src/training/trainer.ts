@@ -97,9 +97,14 @@ function prepare(config: Config, wiring: Wiring): PreparedRun {
   if (config.training.evaluateEvery > 0 && wiring.devQuestions.length === 0) {
     throw new ConfigError("training.evaluateEvery is set, but data.dev holds no questions: add some or set it to 0");
   }
+  const publish = async (): Promise<PolicyVersions> => {
+    // The frozen ranker publishes too, for its prefix cache; its version is nobody's concern.
+    const [mainVersion, rankerVersion] = await Promise.all([wiring.main.engine.publish(), ranker?.engine.publish()]);
+    return { main: mainVersion, ...(trainedRanker ? { ranker: rankerVersion } : {}) };
+  };
   return {
     protocol,
-    context: { config, protocol, search, main: wiring.main, ...(trainedRanker ? { ranker: trainedRanker } : {}) },
+    context: { config, protocol, search, publish, main: wiring.main, ...(trainedRanker ? { ranker: trainedRanker } : {}) },
     evaluationSearch: createSearch(config, parts, "evaluation"),
     engines: { main: wiring.main.engine, ...(trainedRanker ? { ranker: trainedRanker.engine } : {}) },
   };
@@ -116,9 +121,6 @@ async function loop(request: TrainRequest, run: PreparedRun, folder: RunFolder):
       `${folder.path}/metrics.jsonl tells of ${history.length} steps, the checkpoint of ${step}: restore the file, or start a new run`,
     );
   }
-  let versions: PolicyVersions = { main: await wiring.main.engine.publish() };
-  const rankerVersion = await wiring.ranker?.engine.publish();
-  if (run.engines.ranker) versions = { ...versions, ranker: rankerVersion };
   onProgress?.({ kind: "started", step, steps: training.steps, resumed: folder.resumed });
 
   const save = async (dev?: DevScores) => {
@@ -137,6 +139,7 @@ async function loop(request: TrainRequest, run: PreparedRun, folder: RunFolder):
       const evaluates = training.evaluateEvery > 0 && (last || step % training.evaluateEvery === 0);
       if (evaluates && !(saved?.manifest.step === step && saved.manifest.dev)) {
         const { context, protocol, evaluationSearch: search } = run;
+        await context.publish();
         const dev = await evaluateDev({ config, protocol, sampler: context.main.engine, search, questions: wiring.devQuestions, signal });
         await folder.putLine("evaluations/dev.jsonl", { step, ...dev });
         onProgress?.({ kind: "evaluation", step, dev });
@@ -148,8 +151,7 @@ async function loop(request: TrainRequest, run: PreparedRun, folder: RunFolder):
 
       signal?.throwIfAborted();
       const questions = questionsForStep(wiring.trainQuestions, { seed: config.seed, step, questionsPerStep: training.questionsPerStep });
-      const result = await trainStep(run.context, { step: step + 1, questions, versions, signal });
-      versions = result.versions;
+      const result = await trainStep(run.context, { step: step + 1, questions, signal });
       step++;
       history.push(result.metrics);
       const records = questions.slice(0, recordedQuestions).flatMap((question, position) => {
