@@ -4,6 +4,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Loss, TrainingExample } from "../engine.ts";
 import { loadModelFolder } from "./hf-folder.ts";
 import { SafetensorsFile } from "./safetensors.ts";
+import { EmbeddedSampler } from "./sampler.ts";
 import { EmbeddedTrainer } from "./trainer.ts";
 
 // Made once with PyTorch and transformers by bench/peers/make-goldens.py.
@@ -20,6 +21,7 @@ interface Golden {
     readonly kl: number;
     readonly entropy: number;
   };
+  readonly greedy: readonly { readonly promptTokenIds: readonly number[]; readonly tokenIds: readonly number[] }[];
 }
 
 describe.each(["tiny-llama", "tiny-qwen2"])("%s, against PyTorch", (model) => {
@@ -40,6 +42,17 @@ describe.each(["tiny-llama", "tiny-qwen2"])("%s, against PyTorch", (model) => {
     await tensors.readInto(name, shape, numbers);
     return numbers;
   };
+
+  it("continues ragged prompts greedily with the same tokens", async () => {
+    const parameters = await loadModelFolder(fixtures + model);
+    const sampler = await EmbeddedSampler.create(parameters, { threads: 1, prefixCacheMegabytes: 0 });
+    const requests = golden.greedy.map(({ promptTokenIds }) => ({ promptTokenIds, maxTokens: 16, temperature: 0, seed: 1 }));
+    const outputs = await sampler.sample(requests);
+    expect(outputs.map((output) => (output instanceof Error ? output : output[0]?.tokenIds))).toEqual(
+      golden.greedy.map(({ tokenIds }) => tokenIds),
+    );
+    await sampler.release();
+  });
 
   describe.each(["whole-graph", "layer-by-layer"] as const)("%s", (execution) => {
     const trainer = async () => new EmbeddedTrainer((await loaded).shape, await loaded, { threads: 1, microBatchTokens: 64, execution });
@@ -65,6 +78,17 @@ describe.each(["tiny-llama", "tiny-qwen2"])("%s, against PyTorch", (model) => {
           else expect(logprobs[index]?.[position]).toBe(0);
         }
       }
+      await engine.close();
+    });
+
+    it("gives the same logits: every next token of one prompt, which the continuations share", async () => {
+      const engine = await trainer();
+      const { tokenIds } = examples[1] as TrainingExample;
+      const mask = [...tokenIds.map((): 0 => 0), 1 as const];
+      const logits = (await read("logits.1")).slice(-engine.shape.vocabularySize);
+      const normaliser = Math.log(logits.reduce((sum, logit) => sum + Math.exp(logit), 0));
+      const logprobs = await engine.logprobs([...logits.keys()].map((next) => ({ tokenIds: [...tokenIds, next], mask })));
+      for (const [next, logit] of logits.entries()) expect(logprobs[next]?.at(-1)).toBeCloseTo(logit - normaliser, 4);
       await engine.close();
     });
 
