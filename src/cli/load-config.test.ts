@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
@@ -88,6 +88,22 @@ describe("loadConfig", () => {
     expect(problem(minimal, { set: ["retrieval.candidates=3"] })).toMatch(
       /ranker\.topK: must not exceed retrieval\.candidates \(3\), got 5/,
     );
+  });
+
+  test("a file may extend another one; paths stay relative to the file that names them", () => {
+    mkdirSync(join(folder, "variants"));
+    writeFileSync(join(folder, "base.yaml"), `${minimal}grpo:\n  groupSize: 4\n  clipLow: 0.1\n`);
+    const file = join(folder, "variants", "small.yaml");
+    writeFileSync(file, "extends: ../base.yaml\nname: small\ndata:\n  test: short.jsonl\ngrpo:\n  groupSize: 2\n");
+    const config = loadConfig({ file });
+    expect(config.name).toBe("small");
+    expect(config.grpo).toMatchObject({ groupSize: 2, clipLow: 0.1 });
+    expect(config.data).toMatchObject({ train: join(folder, "train.jsonl"), test: join(folder, "variants", "short.jsonl") });
+    writeFileSync(file, "extends: small.yaml\n");
+    expect(() => loadConfig({ file })).toThrow(/extends itself/);
+    writeFileSync(join(folder, "base.yaml"), `${minimal}grpo:\n  groupSize: few\n`);
+    writeFileSync(file, "extends: ../base.yaml\n");
+    expect(() => loadConfig({ file })).toThrow(/base\.yaml:11: grpo\.groupSize: expected/);
   });
 
   test("all problems are told at once", () => {

@@ -1,6 +1,7 @@
 /**
- * YAML file + command line -> checked configuration. Relative paths inside a file are meant relative to that file's folder;
- * relative paths given with `--set` are meant relative to the current folder. The result holds absolute paths.
+ * YAML file + command line -> checked configuration. A file may begin from another one (`extends: other.yaml`) and say only what differs.
+ * Relative paths inside a file are meant relative to that file's folder; relative paths given with `--set` are meant relative to the
+ * current folder. The result holds absolute paths.
  */
 import { readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
@@ -31,8 +32,7 @@ type Tree = Record<string, unknown>;
  * @throws ConfigError naming the file and line (or flag), the dotted key, the value and what is expected.
  */
 export function loadConfig(source: ConfigSource): Config {
-  const { tree, lineOf } = readYaml(source.file);
-  absolutePaths(tree, dirname(resolve(source.file)));
+  const { tree, placeOf } = readWithBases(source.file, []);
   const origins = new Map<string, string>();
   const overrides = [
     ...(source.set ?? []).map((entry) => ({ flag: `--set ${entry}`, ...splitEntry(entry) })),
@@ -46,9 +46,7 @@ export function loadConfig(source: ConfigSource): Config {
   const checked = configSchema.safeParse(tree);
   if (checked.success) return checked.data;
   const problems = configProblems(checked.error.issues, tree).map(({ key, message }) => {
-    const origin = origins.get(key);
-    const line = lineOf(key);
-    return `${origin ?? (line === undefined ? source.file : `${source.file}:${line}`)}: ${key}: ${message}`;
+    return `${origins.get(key) ?? placeOf(key) ?? source.file}: ${key}: ${message}`;
   });
   throw new ConfigError(problems.join("\n"));
 }
@@ -56,6 +54,40 @@ export function loadConfig(source: ConfigSource): Config {
 /** The default place of a run: `runs/<name>-<system>-seed<seed>`. */
 export function defaultRunFolder(config: Config): string {
   return `runs/${config.name}-${config.system}-seed${config.seed}`;
+}
+
+interface ConfigFile {
+  readonly tree: Tree;
+  /** `file:line` of a dotted key (of its nearest section, when the key itself is absent); undefined when the file doesn't have it. */
+  readonly placeOf: (key: string) => string | undefined;
+}
+
+/** A file laid over the one that it extends, with absolute paths. */
+function readWithBases(file: string, below: readonly string[]): ConfigFile {
+  const path = resolve(file);
+  if (below.includes(path)) throw new ConfigError(`${file}: extends itself (${[...below, path].join(" -> ")}): remove one "extends"`);
+  const { tree, lineOf } = readYaml(file);
+  const { extends: base, ...own } = tree;
+  absolutePaths(own, dirname(path));
+  const placeOf = (key: string) => {
+    const line = lineOf(key);
+    return line === undefined ? undefined : `${file}:${line}`;
+  };
+  if (base === undefined) return { tree: own, placeOf };
+  if (typeof base !== "string") throw new ConfigError(`${placeOf("extends")}: extends: expected a file name, got ${JSON.stringify(base)}`);
+  const under = readWithBases(resolve(dirname(path), base), [...below, path]);
+  return { tree: overlaid(under.tree, own), placeOf: (key) => placeOf(key) ?? under.placeOf(key) };
+}
+
+/** Sections are merged key by key; everything else replaces what was there. */
+function overlaid(base: Tree, over: Tree): Tree {
+  const isSection = (value: unknown): value is Tree => typeof value === "object" && value !== null && !Array.isArray(value);
+  const merged: Tree = { ...base };
+  for (const [key, value] of Object.entries(over)) {
+    const before = merged[key];
+    merged[key] = isSection(before) && isSection(value) ? overlaid(before, value) : value;
+  }
+  return merged;
 }
 
 function readYaml(file: string): { tree: Tree; lineOf: (key: string) => number | undefined } {
@@ -114,7 +146,7 @@ function readValue(text: string): unknown {
 /** Sets a dotted key, making sections on the way. Checks the key first: a typo must not make a new section. */
 function assign(tree: Tree, key: string, value: unknown, flag: string): void {
   const known = knownKeys();
-  if (!known.includes(key)) throw new ConfigError(`${flag}: unknown key ${key}${suggestion(key, known)}`);
+  if (!known.includes(key)) throw new ConfigError(`${flag}: unknown key ${key}${suggestion(key, known) || sameLastPart(key, known)}`);
   const parts = key.split(".");
   let section = tree;
   for (const part of parts.slice(0, -1)) {
@@ -122,6 +154,13 @@ function assign(tree: Tree, key: string, value: unknown, flag: string): void {
     section = section[part] as Tree;
   }
   section[parts.at(-1) as string] = value;
+}
+
+/** For a key given without its section. */
+function sameLastPart(key: string, known: readonly string[]): string {
+  const last = (name: string) => name.split(".").at(-1)?.toLowerCase();
+  const meant = known.find((name) => last(name) === last(key));
+  return meant === undefined ? "" : ` (did you mean ${meant}?)`;
 }
 
 function absolutePaths(tree: Tree, folder: string): void {

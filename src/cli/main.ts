@@ -1,5 +1,6 @@
 #!/usr/bin/env node
 /** The command line: finds the command, runs it, and turns its outcome into an exit code. */
+import { stripVTControlCharacters } from "node:util";
 import { renderUsage } from "citty";
 import { ConfigError } from "../errors.ts";
 import { type Command, checkFlags } from "./command.ts";
@@ -52,7 +53,8 @@ async function run(argv: readonly string[]): Promise<void> {
 
 async function help(command: Command): Promise<string> {
   const usage = await renderUsage(command, { meta: { name: "cosearch", version } });
-  return `${usage.trimEnd()}\n\nExamples:\n${command.examples.map((example) => `  ${example}`).join("\n")}`;
+  const plain = process.stdout.isTTY ? usage : stripVTControlCharacters(usage);
+  return `${plain.trimEnd()}\n\nExamples:\n${command.examples.map((example) => `  ${example}`).join("\n")}`;
 }
 
 function print(text: string): void {
