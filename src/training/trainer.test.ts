@@ -103,7 +103,7 @@ describe("train", () => {
     expect(examples.every(({ referenceLogprobs, tokenIds }) => referenceLogprobs?.length === tokenIds.length)).toBe(true);
   });
 
-  it("stops with the last good checkpoint when the alarm goes off, and a resumed run stops again", async () => {
+  it("stops when the alarm goes off and keeps the last good checkpoint", async () => {
     // From the third step on the agent says nothing well-formed.
     let published = 0;
     const wiring = tinyWiring({ main: (prompt, draw, request) => (published >= 3 ? "<answer>" : agentScript(prompt, draw, request)) });

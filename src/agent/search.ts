@@ -1,1 +1,0 @@
-export type { Search, SearchRequest } from "../retrieval/search.ts";
