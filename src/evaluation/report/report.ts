@@ -46,7 +46,7 @@ function facts(data: ReportData): [string, string][] {
   return [
     ["training steps", String(data.steps)],
     [data.seeds.length > 1 ? "seeds" : "seed", data.seeds.join(", ")],
-    ["held-out questions", String(first?.questions ?? 0)],
+    ...(first ? [["held-out questions", String(first.questions)] as [string, string]] : []),
     ["passages found, passages read", `${data.candidates} → ${data.topK}`],
     ...(data.seconds === undefined ? [] : [["wall-clock time", duration(data.seconds)] as [string, string]]),
     ...(data.peakMemoryBytes === undefined

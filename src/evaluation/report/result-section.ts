@@ -27,6 +27,9 @@ export function metricText(name: MetricName, value: number): string {
 }
 
 export function resultSection(data: ReportData): Html {
+  if (data.systems.length === 0) {
+    return html`<section id="result"><h2>The result</h2><p>Nothing has been evaluated on held-out questions yet.</p></section>`;
+  }
   const columns = metricNames.filter((name) => data.systems.some(({ scores }) => scores[name] !== undefined));
   const trained = data.systems.filter(({ scores }) => scores.f1 !== undefined);
   return html`<section id="result">
@@ -34,7 +37,7 @@ export function resultSection(data: ReportData): Html {
 <p>Each system answers the same ${data.systems[0]?.questions ?? 0} held-out questions. The dot is its mean F1, the bar the 95 % interval${
     data.seeds.length > 1 && ", the small rings its single seeds"
   }.</p>
-<div class="card">${intervalChart(
+<div class="card scroll">${intervalChart(
     trained.map(({ key, scores, seeds }) => ({
       name: systemLabels[key].name,
       style: systemLabels[key].style,

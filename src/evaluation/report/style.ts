@@ -115,7 +115,7 @@ dl.words dt { font-weight: 600; } dl.words dd { margin: 0; color: var(--soft); }
 footer { margin-top: 80px; padding-top: 18px; border-top: 1px solid var(--line); color: var(--faint); font-size: 13px; }
 @media (max-width: 640px) {
   main { padding: 36px 16px 64px; } section { margin-top: 52px; } .card { padding: 18px 16px; } .chart { padding: 16px 14px 10px; }
-  dl.words { grid-template-columns: 1fr; gap: 2px; } dl.words dd { margin-bottom: 10px; } svg text { font-size: 15px; }
+  dl.words { grid-template-columns: 1fr; gap: 2px; } dl.words dd { margin-bottom: 10px; } svg text { font-size: 15px; } svg.intervals { min-width: 540px; }
 }
 @media print {
   :root { --paper: #fff; --card: #fff; } body { font-size: 11pt; } main { max-width: none; padding: 0; }
