@@ -53,11 +53,12 @@ describe("model folders", () => {
     await writeFile(join(source, "config.json"), JSON.stringify(hfConfigFromModelShape(shape, { eos_token_id: 3 })));
     await writeFile(join(source, "tokenizer.json"), "{}");
     await writeFile(join(source, "generation_config.json"), '{"eos_token_id": 3}');
-    await writeModelFolder(target, await loadModelFolder(source), source);
-    await writeModelFolder(target, await loadModelFolder(source), source);
+    await writeModelFolder(target, await loadModelFolder(source), { source, endTokenIds: [9] });
+    await writeModelFolder(target, await loadModelFolder(source), { source, endTokenIds: [9] });
     expect(await readModelShape(target)).toEqual(shape);
     expect((await loadModelFolder(target)).weights).toEqual(parameters.weights);
     expect(JSON.parse(await readFile(join(target, "config.json"), "utf8"))).toMatchObject({ eos_token_id: 3, model_type: "qwen2" });
+    expect(JSON.parse(await readFile(join(target, "generation_config.json"), "utf8"))).toEqual({ eos_token_id: 3 });
     expect((await readdir(target)).sort()).toEqual(["config.json", "generation_config.json", "model.safetensors", "tokenizer.json"]);
     expect((await readdir(folder)).sort()).toEqual(["source", "target"]);
   });
@@ -70,7 +71,7 @@ describe("model folders", () => {
     await writeModelFolder(source, makeParameters());
     await rm(join(source, "tokenizer.json"), { force: true });
     await writeModelFolder(join(source, "tokenizer.json"), makeParameters());
-    await expect(writeModelFolder(target, makeParameters(), source)).rejects.toThrow(/model can't be written/);
+    await expect(writeModelFolder(target, makeParameters(), { source })).rejects.toThrow(/model can't be written/);
     expect((await readdir(folder)).sort()).toEqual(["model", "source"]);
     expect((await loadModelFolder(target)).weights).toEqual(makeParameters().weights);
   });

@@ -68,13 +68,21 @@ export async function writeWeights(path: string, parameters: Parameters): Promis
   );
 }
 
+export interface ModelFolderOptions {
+  /** The folder that the model or its tokenizer came from: tokenizer and generation files are copied as they are. */
+  readonly source?: string;
+  /** For generation_config.json, where the source has none. */
+  readonly endTokenIds?: readonly number[];
+}
+
 /**
- * Writes a model folder, replacing one that is there in one act: config.json, model.safetensors, and the tokenizer and
- * generation files of `source`, the folder that the model came from, as they are.
+ * Writes a model folder, replacing one that is there in one act: config.json, model.safetensors and the companions.
  * @throws ModelError naming the folder.
  */
-export async function writeModelFolder(folder: string, parameters: Parameters, source?: string): Promise<void> {
+export async function writeModelFolder(folder: string, parameters: Parameters, options: ModelFolderOptions = {}): Promise<void> {
+  const { source, endTokenIds = [] } = options;
   await replaceFolder(folder, async (temporary) => {
+    if (endTokenIds.length > 0) await writeJsonAtomically(join(temporary, "generation_config.json"), { eos_token_id: endTokenIds });
     const original = source === undefined ? undefined : await readOptionalJsonObject(join(source, "config.json"));
     const config = hfConfigFromModelShape(parameters.shape, idFields(original));
     await writeJsonAtomically(join(temporary, "config.json"), config);

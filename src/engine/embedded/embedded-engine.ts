@@ -1,0 +1,187 @@
+/** The embedded engine: trains and samples one model in a worker thread, so that this one stays responsive. */
+import { createRequire } from "node:module";
+import { dirname, join } from "node:path";
+import { pathToFileURL } from "node:url";
+import { Worker } from "node:worker_threads";
+import { InfrastructureError } from "../../errors.ts";
+import type { SampledTokens } from "../../types.ts";
+import type { ForwardBackwardResult, Loss, OptimStepOptions, SampleRequest, ScoredSequence, TrainableEngine, TrainingExample } from "../engine.ts";
+import type { ModelShape } from "./architecture.ts";
+import type { EmbeddedEngineCore, EmbeddedEngineOptions } from "./engine-core.ts";
+import { fromPlainError, type PlainMethod, type PlainOutcome, type WorkerAnswer } from "./worker-protocol.ts";
+
+export type { EmbeddedEngineOptions } from "./engine-core.ts";
+
+interface PendingCall {
+  readonly resolve: (value: unknown) => void;
+  readonly reject: (error: Error) => void;
+}
+
+interface WaitingSample {
+  readonly request: SampleRequest;
+  readonly resolve: (outputs: SampledTokens[]) => void;
+  readonly reject: (error: Error) => void;
+}
+
+/**
+ * Starts a worker thread and loads or makes the model in it.
+ * @throws ConfigError for options that contradict one another; ModelError for a model folder that can't be used.
+ */
+export async function createEmbeddedEngine(options: EmbeddedEngineOptions): Promise<EmbeddedEngine> {
+  const worker = startWorker(options);
+  try {
+    return new EmbeddedEngine(worker, await creation(worker));
+  } catch (error) {
+    await worker.terminate();
+    throw error;
+  }
+}
+
+/** The shape of the model, once the worker has it. */
+function creation(worker: Worker): Promise<ModelShape> {
+  return new Promise((resolve, reject) => {
+    worker.once("message", (answer: WorkerAnswer) => ("error" in answer ? reject(fromPlainError(answer.error)) : resolve(answer.value as ModelShape)));
+    worker.once("error", reject);
+    worker.once("exit", (code) => reject(new InfrastructureError(`the embedded engine's thread ended while it started (exit code ${code})`)));
+  });
+}
+
+/** See `createEmbeddedEngine`. Calls are served in the order in which they are made. */
+export class EmbeddedEngine implements TrainableEngine {
+  private readonly pending = new Map<number, PendingCall>();
+  private waiting: WaitingSample[] = [];
+  private lastId = 0;
+  /** Why no call can be served any more. */
+  private ended: Error | undefined;
+
+  /** @param shape The model's. */
+  constructor(
+    private readonly worker: Worker,
+    readonly shape: ModelShape,
+  ) {
+    worker.on("message", (answer: WorkerAnswer) => this.settle(answer));
+    worker.on("error", (error) => this.end(new InfrastructureError(`the embedded engine's thread failed: ${error.message}`, { cause: error })));
+    worker.on("exit", (code) => this.end(new InfrastructureError(`the embedded engine's thread ended unexpectedly (exit code ${code})`)));
+    worker.unref();
+  }
+
+  /** Requests made in the same turn of the event loop are served as one batch. Rejects with the signal's reason when aborted. */
+  sample(request: SampleRequest): Promise<SampledTokens[]> {
+    return new Promise((resolve, reject) => {
+      if (this.ended) return reject(this.ended);
+      if (request.signal?.aborted) return reject(request.signal.reason as Error);
+      if (this.waiting.length === 0) setImmediate(() => this.sendSamples());
+      this.waiting.push({ request, resolve, reject });
+    });
+  }
+
+  logprobs(sequences: readonly ScoredSequence[]): Promise<number[][]> {
+    return this.call("logprobs", sequences);
+  }
+
+  forwardBackward(examples: readonly TrainingExample[], loss: Loss): Promise<ForwardBackwardResult> {
+    return this.call("forwardBackward", examples, loss);
+  }
+
+  optimStep(options: OptimStepOptions): Promise<{ gradientNorm: number; step: number }> {
+    return this.call("optimStep", options);
+  }
+
+  saveState(folder: string): Promise<void> {
+    return this.call("saveState", folder);
+  }
+
+  loadState(folder: string): Promise<void> {
+    return this.call("loadState", folder);
+  }
+
+  exportModel(folder: string): Promise<void> {
+    return this.call("exportModel", folder);
+  }
+
+  publish(): Promise<number> {
+    return this.call("publish");
+  }
+
+  /** Ends the thread at once; calls under way are rejected. */
+  async close(): Promise<void> {
+    this.end(new Error("the embedded engine was closed"));
+    await this.worker.terminate();
+  }
+
+  private call<Method extends PlainMethod>(method: Method, ...argumentList: Parameters<EmbeddedEngineCore[Method]>) {
+    // What was asked for before is served before.
+    this.sendSamples();
+    return this.post({ method, argumentList }) as ReturnType<EmbeddedEngineCore[Method]>;
+  }
+
+  private post(call: object): Promise<unknown> {
+    return new Promise((resolve, reject) => {
+      if (this.ended) return reject(this.ended);
+      const id = ++this.lastId;
+      this.pending.set(id, { resolve, reject });
+      // The process stays alive for the worker only while something is awaited.
+      this.worker.ref();
+      this.worker.postMessage({ id, ...call });
+    });
+  }
+
+  private sendSamples(): void {
+    const batch = this.waiting;
+    if (batch.length === 0) return;
+    this.waiting = [];
+    const aborted = new Int32Array(new SharedArrayBuffer(4 * batch.length));
+    const stopListening = batch.map(({ request, reject }, index) => {
+      const { signal } = request;
+      const abort = () => {
+        Atomics.store(aborted, index, 1);
+        reject(signal?.reason as Error);
+      };
+      if (signal?.aborted) abort();
+      signal?.addEventListener("abort", abort);
+      return () => signal?.removeEventListener("abort", abort);
+    });
+    const requests = batch.map(({ request: { signal, ...request } }) => request);
+    this.post({ method: "sample", requests, aborted: aborted.buffer })
+      .then(
+        (outcomes) => {
+          (outcomes as PlainOutcome[]).forEach((outcome, index) => {
+            const { resolve, reject } = batch[index] as WaitingSample;
+            if ("outputs" in outcome) resolve(outcome.outputs);
+            else reject(fromPlainError(outcome.error));
+          });
+        },
+        (error: Error) => {
+          for (const { reject } of batch) reject(error);
+        },
+      )
+      .finally(() => {
+        for (const stop of stopListening) stop();
+      });
+  }
+
+  private settle(answer: WorkerAnswer): void {
+    const call = this.pending.get(answer.id);
+    this.pending.delete(answer.id);
+    if (this.pending.size === 0) this.worker.unref();
+    if ("error" in answer) call?.reject(fromPlainError(answer.error));
+    else call?.resolve(answer.value);
+  }
+
+  private end(reason: Error): void {
+    this.ended ??= reason;
+    for (const call of this.pending.values()) call.reject(this.ended);
+    this.pending.clear();
+    for (const sample of this.waiting) sample.reject(this.ended);
+    this.waiting = [];
+  }
+}
+
+function startWorker(options: EmbeddedEngineOptions): Worker {
+  const source = import.meta.url;
+  if (!source.endsWith(".ts")) return new Worker(new URL("./worker.js", source), { workerData: options });
+  // Run from source (tests, scripts): the worker registers the TypeScript loader for itself before it imports anything.
+  const loader = pathToFileURL(join(dirname(createRequire(source).resolve("tsx/package.json")), "dist", "esm", "api", "index.mjs")).href;
+  const start = `import { register } from ${JSON.stringify(loader)}; register(); await import(${JSON.stringify(new URL("./worker.ts", source).href)});`;
+  return new Worker(new URL(`data:text/javascript,${encodeURIComponent(start)}`), { workerData: options, execArgv: [] });
+}

@@ -1,0 +1,56 @@
+/** What crosses the thread between EmbeddedEngine and its worker: plain data only. */
+import { AlarmError, ConfigError, DataError, InfrastructureError, ModelError, RunFolderError } from "../../errors.ts";
+import type { SampledTokens } from "../../types.ts";
+import type { EmbeddedEngineCore, EmbeddedEngineOptions } from "./engine-core.ts";
+import type { SamplerRequest } from "./sampling-sequence.ts";
+
+/** Handed to the worker when it starts. */
+export type WorkerData = EmbeddedEngineOptions;
+
+/** Verbs that are passed on as they are. */
+export type PlainMethod = "logprobs" | "forwardBackward" | "optimStep" | "publish" | "saveState" | "loadState" | "exportModel";
+
+export type WorkerCall =
+  | { [Method in PlainMethod]: { readonly id: number; readonly method: Method; readonly argumentList: Parameters<EmbeddedEngineCore[Method]> } }[PlainMethod]
+  | {
+      readonly id: number;
+      readonly method: "sample";
+      readonly requests: readonly Omit<SamplerRequest, "signal">[];
+      /** One Int32 a request: not 0 once it is aborted. Shared, so that a busy worker sees it. */
+      readonly aborted: SharedArrayBuffer;
+    };
+
+export interface PlainError {
+  readonly name: string;
+  readonly message: string;
+  readonly stack?: string;
+}
+
+/** The worker's messages; the first one answers call 0, its own creation, with the model's shape. */
+export type WorkerAnswer = { readonly id: number; readonly value: unknown } | { readonly id: number; readonly error: PlainError };
+
+export type PlainOutcome = { readonly outputs: SampledTokens[] } | { readonly error: PlainError };
+
+export function toPlainError(error: unknown): PlainError {
+  if (error instanceof Error) return { name: error.name, message: error.message, stack: error.stack };
+  return { name: "Error", message: String(error) };
+}
+
+const errorClasses: Readonly<Record<string, new (message: string) => Error>> = {
+  AlarmError,
+  ConfigError,
+  DataError,
+  InfrastructureError,
+  ModelError,
+  RangeError,
+  RunFolderError,
+  TypeError,
+};
+
+/** The error as it was thrown over there: same class and message. */
+export function fromPlainError({ name, message, stack }: PlainError): Error {
+  if (name === "AbortError") return new DOMException(message, name);
+  const error = new (errorClasses[name] ?? Error)(message);
+  if (stack !== undefined) error.stack = stack;
+  return error;
+}
