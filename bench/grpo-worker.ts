@@ -1,9 +1,10 @@
 /** Our side of `npm run bench -- grpo`, in a process of its own; the requests are those of peers/trl_peer.py. */
+import { createEmbeddedEngine } from "../src/engine/embedded/embedded-engine.ts";
 import type { TrainableEngine, TrainingExample } from "../src/engine/engine.ts";
 import { groupAdvantages } from "../src/grpo/advantages.ts";
 import { Rng } from "../src/rng.ts";
-import { createRandomEngine, type EngineArgument } from "./create-engine.ts";
 import { answerLines } from "./line-process.ts";
+import type { EngineArgument } from "./options.ts";
 
 /** Sizes of a step: `prompts` questions of `prompt` tokens, `samples` completions of `tokens` tokens each. */
 export interface GrpoArgument extends EngineArgument {
@@ -15,14 +16,15 @@ export interface GrpoArgument extends EngineArgument {
 }
 
 const argument = JSON.parse(process.argv[2] as string) as GrpoArgument;
-const engine = await createRandomEngine(argument);
+const { shape, threads, seed } = argument;
+const engine = await createEmbeddedEngine({ shape, threads, seed });
 /** The same weights, never updated. */
-const reference = await createRandomEngine(argument);
-const rng = new Rng(argument.seed);
+const reference = await createEmbeddedEngine({ shape, threads, seed });
+const rng = new Rng(seed);
 
 /** The completions of one prompt as training examples; the reward is the share of even tokens. */
 async function rollOut(policy: TrainableEngine): Promise<TrainingExample[]> {
-  const promptTokenIds = Array.from({ length: argument.prompt }, () => 3 + rng.integer(argument.shape.vocabularySize - 3));
+  const promptTokenIds = Array.from({ length: argument.prompt }, () => 3 + rng.integer(shape.vocabularySize - 3));
   const outputs = await policy.sample({
     promptTokenIds,
     samples: argument.samples,

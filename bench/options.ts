@@ -1,4 +1,5 @@
 /** What every benchmark is told, and how it reports. */
+import type { ModelShape } from "../src/engine/embedded/architecture.ts";
 
 export interface BenchmarkOptions {
   /** A Python that has the peer's packages; absent: our side only. */
@@ -9,6 +10,13 @@ export interface BenchmarkOptions {
   readonly models?: readonly string[] | undefined;
   /** Small sizes, to see that everything works. */
   readonly quick: boolean;
+}
+
+/** The model that both sides make, each with random weights of its own. */
+export interface EngineArgument {
+  readonly shape: ModelShape;
+  readonly threads: number;
+  readonly seed: number;
 }
 
 /** The middle of a non-empty list (the mean of the middle two when it is even). */
