@@ -27,7 +27,7 @@ export function chooseToken(probabilities: Float32Array, row: number, size: numb
   const { allowed, forbidden } = options.allowed ?? {};
   if (allowed !== undefined) return chooseAmong(probabilities, start, allowed, options);
   if (forbidden === undefined) return chooseFromAll(probabilities, start, size, 1, options);
-  const saved = forbidden.length <= 64 ? savedSmall : new Float32Array(forbidden.length);
+  if (saved.length < forbidden.length) saved = new Float32Array(forbidden.length);
   for (let index = 0; index < forbidden.length; index++) {
     const place = start + (forbidden[index] as number);
     saved[index] = probabilities[place] as number;
@@ -40,7 +40,8 @@ export function chooseToken(probabilities: Float32Array, row: number, size: numb
   return choice;
 }
 
-const savedSmall = new Float32Array(64);
+/** Probabilities of forbidden tokens while a choice is made. */
+let saved = new Float32Array(64);
 
 /** Softmax underflows to 0 below about exp(-87): where nothing allowed has any mass left, this is what is reported. */
 const smallestLogprob = -87;

@@ -1,0 +1,20 @@
+/** Entry point `cosearch/engine`: the engine contract, the embedded engine, tokenizers and renderers. */
+export { type AddedPiece, type BpeTrainerOptions, type TokenizerFiles, trainBpe, writeTokenizer } from "./bpe-trainer.ts";
+export { type ConformanceCheck, type ConformanceSubject, conformanceChecks } from "./conformance.ts";
+export type { Architecture, ModelShape } from "./embedded/architecture.ts";
+export { createEmbeddedEngine, EmbeddedEngine, type EmbeddedEngineOptions } from "./embedded/embedded-engine.ts";
+export type {
+  ForwardBackwardResult,
+  GrammarState,
+  Loss,
+  OptimStepOptions,
+  SampleRequest,
+  Sampler,
+  ScoredSequence,
+  TokenGrammar,
+  TrainableEngine,
+  TrainingExample,
+} from "./engine.ts";
+export { checkVocabulary, HfRenderer, loadRenderer, type RendererFiles } from "./hf-renderer.ts";
+export type { Message, Renderer, Segment } from "./renderer.ts";
+export { type SamplerScript, ScriptedSampler, type ScriptedSamplerOptions, type ScriptedOutput } from "./scripted.ts";
