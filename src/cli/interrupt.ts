@@ -1,3 +1,5 @@
+import { setMaxListeners } from "node:events";
+
 /** Ctrl-C, politely: the first one asks the work to stop at a safe place, the second one ends the process at once. */
 export interface Interrupt {
   readonly signal: AbortSignal;
@@ -7,7 +9,7 @@ export interface Interrupt {
 
 /** Listens for SIGINT and SIGTERM; `onFirst` tells the user what happens next. */
 export function listenForInterrupt(onFirst: () => void): Interrupt {
-  const controller = new AbortController();
+  const controller = workController();
   const listener = () => {
     if (controller.signal.aborted) process.exit(130);
     controller.abort();
@@ -22,6 +24,13 @@ export function listenForInterrupt(onFirst: () => void): Interrupt {
       process.off("SIGTERM", listener);
     },
   };
+}
+
+/** A controller whose signal very many requests may listen to at once. */
+export function workController(): AbortController {
+  const controller = new AbortController();
+  setMaxListeners(0, controller.signal);
+  return controller;
 }
 
 /** The work stopped because the user asked for it. Exit code 130. */

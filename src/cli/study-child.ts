@@ -6,6 +6,7 @@ import { train } from "../training/trainer.ts";
 import { evaluateRun } from "./evaluate-run.ts";
 import { heldOut, writeEvaluation } from "./evaluation-files.ts";
 import { endingOf } from "./exit.ts";
+import { workController } from "./interrupt.ts";
 import { progressLine, stepWords } from "./train-run.ts";
 import { type OpenWiring, openWiring, publishCheckpoint } from "./wiring.ts";
 
@@ -28,7 +29,7 @@ export type ParentMessage = { readonly kind: "job"; readonly job: StudyJob } | {
 
 /** Evaluation takes about this share of a job's time. */
 const evaluationShare = 0.1;
-const controller = new AbortController();
+const controller = workController();
 
 function tell(message: Omit<ChildMessage, "memoryBytes"> & Record<string, unknown>): void {
   process.send?.({ ...message, memoryBytes: process.resourceUsage().maxRSS * 1024 });
@@ -49,7 +50,7 @@ async function work({ kind, config, folder }: StudyJob): Promise<void> {
           kind: "progress",
           share: trained + ((1 - trained) * done) / total,
           words: `evaluated ${done}/${total}`,
-          milestone: done === total,
+          milestone: false,
         }),
     });
     const step = checkpoint?.manifest.step ?? 0;

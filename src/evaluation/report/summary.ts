@@ -3,9 +3,12 @@ import type { MetricName } from "../metrics.ts";
 import type { Interval } from "../significance.ts";
 import type { ReportData, SystemKey, SystemReport } from "./report-data.ts";
 
-export interface SystemSummary extends Partial<Record<Exclude<MetricName, "f1" | "em" | "searches" | "formatValid">, number>> {
+/** The means of all metrics; Hit@1 and Hit@K are 0 where no search had an answer among its candidates. */
+export interface SystemSummary extends Partial<Record<MetricName, number>> {
   readonly f1: number;
   readonly em: number;
+  readonly hit1: number;
+  readonly hitK: number;
   readonly searches: number;
   readonly formatValid: number;
   /** Held-out questions, a seed. */
@@ -52,5 +55,5 @@ export function summaryOf(data: ReportData): Summary {
 
 function systemSummary({ scores, seeds, f1ByHops, questions }: SystemReport): SystemSummary {
   const means = Object.fromEntries(Object.entries(scores).map(([name, interval]) => [name, interval.mean]));
-  return { f1: 0, em: 0, searches: 0, formatValid: 0, ...means, n: questions, intervals: scores, f1ByHops, seeds };
+  return { f1: 0, em: 0, hit1: 0, hitK: 0, searches: 0, formatValid: 0, ...means, n: questions, intervals: scores, f1ByHops, seeds };
 }
