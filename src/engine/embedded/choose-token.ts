@@ -67,7 +67,7 @@ function chooseFromAll(probabilities: Float32Array, start: number, size: number,
     let sum = 0;
     for (let place = start; place < end; place++) {
       const probability = probabilities[place] as number;
-      if (probability === 0) continue;
+      if (!(probability > 0)) continue;
       sum += probability;
       // Rounding can leave the whole sum just below the target: then it is the last token with any mass.
       chosen = place;
@@ -81,6 +81,7 @@ function chooseAmong(probabilities: Float32Array, start: number, allowed: Int32A
   if (allowed.length === 0) return undefined;
   let total = 0;
   for (let index = 0; index < allowed.length; index++) total += probabilities[start + (allowed[index] as number)] as number;
+  if (Number.isNaN(total)) return undefined;
   if (total === 0) return { token: allowed[0] as number, logprob: smallestLogprob };
   let chosen = -1;
   if (options.greedy || options.topP < 1) {
@@ -92,7 +93,7 @@ function chooseAmong(probabilities: Float32Array, start: number, allowed: Int32A
     let sum = 0;
     for (let index = 0; index < allowed.length; index++) {
       const place = start + (allowed[index] as number);
-      if (probabilities[place] === 0) continue;
+      if (!((probabilities[place] as number) > 0)) continue;
       sum += probabilities[place] as number;
       chosen = place;
       if (sum > target) break;
