@@ -1,4 +1,5 @@
 /** Training and sampling speed of the embedded engine, next to PyTorch + transformers when `--peer` is given. */
+import { loadavg } from "node:os";
 import { fileURLToPath } from "node:url";
 import { LineProcess, type Timing } from "./line-process.ts";
 import { type BenchmarkModel, benchmarkModels, forwardFlops } from "./model-shapes.ts";
@@ -46,6 +47,7 @@ export async function benchmarkEngine(options: BenchmarkOptions): Promise<void> 
   }
   const size = options.quick ? 256 : 1024;
   const repeats = options.quick ? 2 : options.repeats;
+  const loadAverage = loadavg()[0];
   for (const model of models) {
     const argument = { shape: benchmarkModels[model], threads: options.threads, seed: 1 };
     const peerFile = fileURLToPath(new URL("peers/engine_peer.py", import.meta.url));
@@ -73,6 +75,7 @@ export async function benchmarkEngine(options: BenchmarkOptions): Promise<void> 
           gigaflops: flops / median(list) / 1e9,
           matmulPeakShare: flops / median(list) / peak,
           medianSeconds: median(list),
+          fastestSeconds: Math.min(...list),
           peakMemoryBytes: memory[index],
         }));
         printLine({
@@ -82,6 +85,7 @@ export async function benchmarkEngine(options: BenchmarkOptions): Promise<void> 
           headSize: benchmarkModels[model].headSize,
           threads: options.threads,
           repeats,
+          loadAverage,
           ...report[0],
           matmulPeakGigaflops: peak / 1e9,
           ...(report[1] && {

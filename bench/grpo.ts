@@ -1,4 +1,5 @@
 /** A single-turn GRPO step of 128 completions, next to TRL's GRPOTrainer when `--peer` is given. */
+import { loadavg } from "node:os";
 import { fileURLToPath } from "node:url";
 import type { GrpoArgument } from "./grpo-worker.ts";
 import { LineProcess, type Timing } from "./line-process.ts";
@@ -12,6 +13,7 @@ export async function benchmarkGrpo(options: BenchmarkOptions): Promise<void> {
   const model = "1.1M";
   const sizes = options.quick ? { prompts: 2, samples: 4, prompt: 16, tokens: 8 } : { prompts: 16, samples: 8, prompt: 96, tokens: 64 };
   const repeats = options.quick ? 2 : options.repeats;
+  const loadAverage = loadavg()[0];
   const argument: GrpoArgument = { shape: benchmarkModels[model], threads: options.threads, seed: 1, ...sizes, klCoefficient: 0.04 };
   const peerFile = fileURLToPath(new URL("peers/trl_peer.py", import.meta.url));
   const ours = LineProcess.startWorker("grpo-worker.ts", argument);
@@ -32,6 +34,7 @@ export async function benchmarkGrpo(options: BenchmarkOptions): Promise<void> {
     const completions = sizes.prompts * sizes.samples;
     const report = seconds.map((list, index) => ({
       secondsPerStep: median(list),
+      fastestSeconds: Math.min(...list),
       completionsPerSecond: completions / median(list),
       peakMemoryBytes: memory[index],
     }));
@@ -43,6 +46,7 @@ export async function benchmarkGrpo(options: BenchmarkOptions): Promise<void> {
       klCoefficient: argument.klCoefficient,
       threads: options.threads,
       repeats,
+      loadAverage,
       ...report[0],
       ...(report[1] && {
         peer: { ...report[1], ...peerVersions },

@@ -12,6 +12,8 @@ export interface Timing {
 
 export class LineProcess {
   private readonly answers: AsyncIterator<string>;
+  /** Why the program could not be started. */
+  private startError: Error | undefined;
 
   private constructor(
     private readonly name: string,
@@ -24,10 +26,12 @@ export class LineProcess {
   /** Starts a program; its standard error passes through. */
   static start(program: string, programArguments: readonly string[], environment: NodeJS.ProcessEnv = process.env): LineProcess {
     const child = spawn(program, programArguments, { stdio: ["pipe", "pipe", "inherit"], env: environment });
-    const name = [program, ...programArguments.slice(0, 3)].join(" ");
+    const name = [program, ...programArguments.filter((argument) => !argument.startsWith("{"))].join(" ");
     const process_ = new LineProcess(name, child, createInterface({ input: child.stdout }));
-    // The reader sees the end of the output and reports it with the program's name.
-    child.on("error", () => undefined);
+    // The reader sees the end of the output and reports why.
+    child.on("error", (error) => {
+      process_.startError = error;
+    });
     child.stdin.on("error", () => undefined);
     return process_;
   }
@@ -40,8 +44,10 @@ export class LineProcess {
   /** The next answer. @throws when the process ended instead. */
   async receive<Answer>(): Promise<Answer> {
     const next = await this.answers.next();
-    if (next.done)
-      throw new Error(`${this.name} ended without an answer (exit code ${this.child.exitCode ?? "none"}): its messages stand above`);
+    if (next.done) {
+      const reason = this.startError?.message ?? `exit code ${this.child.exitCode ?? "none"}: its messages stand above`;
+      throw new Error(`${this.name} ended without an answer (${reason})`);
+    }
     return JSON.parse(next.value) as Answer;
   }
 

@@ -20,7 +20,7 @@ const help = `npm run bench -- <name> [options]
   --models A,B     of 1.7M, 3.7M, 10M (engine only; default all)
   --quick          small sizes, to see that everything works: the figures mean nothing
 
-Close other programs first: any other load distorts the figures.`;
+Close other programs first: any other load distorts the figures, the peer's most of all. loadAverage tells what ran before the start.`;
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -45,11 +45,16 @@ if (values.help || benchmark === undefined || positionals.length > 1) {
   console.log(help);
   process.exitCode = values.help ? 0 : 2;
 } else {
-  await benchmark({
-    peer: values.peer,
-    threads: count("threads", values.threads),
-    repeats: count("repeats", values.repeats),
-    models: values.models?.split(","),
-    quick: values.quick,
-  });
+  try {
+    await benchmark({
+      peer: values.peer,
+      threads: count("threads", values.threads),
+      repeats: count("repeats", values.repeats),
+      models: values.models?.split(","),
+      quick: values.quick,
+    });
+  } catch (error) {
+    console.error((error as Error).message);
+    process.exitCode = 1;
+  }
 }
