@@ -33,7 +33,10 @@ const sampling = {
   temperature: nonNegative("sampling temperature while training; 0 = greedy").default(1),
   topP: z.number().gt(0).max(1).describe("nucleus mass").default(1),
   grammar: z.boolean().default(false).describe("mask tokens that the protocol forbids, in sampling and scoring alike"),
-  prompt: z.enum(["full", "compact"]).default("full").describe("full: written instructions; compact: bare fields, for tiny models trained on them"),
+  prompt: z
+    .enum(["full", "compact"])
+    .default("full")
+    .describe("full: written instructions; compact: bare fields, for tiny models trained on them"),
 };
 
 const agent = z.strictObject({
@@ -75,12 +78,17 @@ const grpo = z.strictObject({
   clipHigh: nonNegative("ε above (Eq. 3)").default(0.2),
   dualClip: z.number().gt(1).nullable().default(3).describe("lower bound factor for negative advantages; null: none"),
   klCoefficient: nonNegative("β of the k3 divergence from the reference policy").default(0.001),
-  aggregation: z.enum(["token-mean", "sequence-mean", "sequence-sum"]).default("token-mean").describe("how token losses are averaged; sequence-sum is Eq. 3 as printed"),
+  aggregation: z
+    .enum(["token-mean", "sequence-mean", "sequence-sum"])
+    .default("token-mean")
+    .describe("how token losses are averaged; sequence-sum is Eq. 3 as printed"),
 });
 
 const policyTraining = z.strictObject({
   learningRate: positive("peak learning rate").default(1e-6),
-  entropyCoefficient: nonNegative("entropy bonus").default(0),
+  entropyCoefficient: nonNegative(
+    "entropy bonus, over the tokens of groups with unequal rewards (over all tokens where klCoefficient > 0)",
+  ).default(0),
   beta1: fraction("AdamW").default(0.9),
   beta2: fraction("AdamW").default(0.999),
   eps: positive("AdamW").default(1e-8),
@@ -97,7 +105,10 @@ const training = z.strictObject({
   finalLearningRateFraction: fraction("where a linear or cosine schedule ends, as a share of the peak").default(0.1),
   main: policyTraining.prefault({}),
   ranker: policyTraining.prefault({}),
-  excludeFormatFailures: z.boolean().default(true).describe("leave ranker calls of trajectories with a main format failure out (paper); false: score them 0 (reference)"),
+  excludeFormatFailures: z
+    .boolean()
+    .default(true)
+    .describe("leave ranker calls of trajectories with a main format failure out (paper); false: score them 0 (reference)"),
   supervisedAnchor: nonNegative("weight of a cross-entropy term on the best trajectory of each group; 0: off").default(0),
   checkpointEvery: count("steps between checkpoints").default(10),
   keepCheckpoints: count("how many of the newest checkpoints stay (the best one always stays)").default(2),
@@ -124,7 +135,10 @@ const engine = z.strictObject({
   kind: z.enum(["embedded"]).default("embedded"),
   threads: z.int().min(1).max(256).default(1).describe("compute threads of one engine"),
   microBatchTokens: z.int().min(16).default(4096).describe("tokens (padding included) in one forward-backward pass"),
-  execution: z.enum(["auto", "whole-graph", "layer-by-layer"]).default("auto").describe("layer-by-layer keeps memory low for larger models"),
+  execution: z
+    .enum(["auto", "whole-graph", "layer-by-layer"])
+    .default("auto")
+    .describe("layer-by-layer keeps memory low for larger models"),
   prefixCacheMegabytes: nonNegative("keys and values of finished sequences kept for reuse within one policy version").default(256),
 });
 

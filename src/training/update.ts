@@ -33,7 +33,8 @@ export interface PolicyUpdate {
 
 /**
  * One pass over the minibatches: forward and backward, then an optimiser step each. Weights are normalised over the whole minibatch;
- * examples of constant groups then count in that normalisation but are not sent where no KL or entropy term would use them.
+ * examples of constant groups count in that normalisation but are sent only where a KL term needs them. The entropy bonus is therefore
+ * one over the tokens of groups that were told apart; it costs no forward pass of its own.
  */
 export async function updatePolicy(
   policy: PolicyName,
@@ -58,8 +59,7 @@ export async function updatePolicy(
   let logprobGap: number | undefined;
   for (const [index, minibatch] of minibatches.entries()) {
     const weighted = withAggregation(minibatch.examples, grpo.aggregation);
-    const everyTokenCounts = grpo.klCoefficient > 0 || entropyCoefficient > 0;
-    const sent = everyTokenCounts ? weighted : weighted.filter(({ advantages }) => advantages.some((advantage) => advantage !== 0));
+    const sent = grpo.klCoefficient > 0 ? weighted : weighted.filter(({ advantages }) => advantages.some((advantage) => advantage !== 0));
     const anchors = minibatch.anchors ?? [];
     if (sent.length === 0 && anchors.length === 0) continue;
     if (sent.length > 0) {
