@@ -44,7 +44,10 @@ export function learnMerges(wordCounts: ReadonlyMap<string, number>, options: Me
   // Sorted, so that the order in which texts were read can't matter.
   const words: Word[] = [...wordCounts]
     .sort(([left], [right]) => (left < right ? -1 : 1))
-    .map(([word, count]) => ({ parts: [...word].map((symbol) => indexOf.get(symbol) as number), count: Math.min(count, options.maxWordCount) }));
+    .map(([word, count]) => ({
+      parts: [...word].map((symbol) => indexOf.get(symbol) as number),
+      count: Math.min(count, options.maxWordCount),
+    }));
   const pairs = new PairTable();
   words.forEach((word, index) => {
     pairs.addWord(word, index, 1);

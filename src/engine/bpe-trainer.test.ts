@@ -6,7 +6,12 @@ import { trainBpe } from "./bpe-trainer.ts";
 
 const pieces = ["<|end|>", "<answer>", "</answer>", '<tool_call>{"name":"search","arguments":{"query":"', '"}}</tool_call>', "[1]", "[10]"];
 const options = { vocabularySize: 330, addedPieces: pieces.map((content) => ({ content })), endOfText: "<|end|>" };
-const texts = ["The capital of Norway is Oslo.", "the capital of Peru is Lima", "capital: São Tomé", "[1] [10] <answer> <answer> <answer> <answer>"];
+const texts = [
+  "The capital of Norway is Oslo.",
+  "the capital of Peru is Lima",
+  "capital: São Tomé",
+  "[1] [10] <answer> <answer> <answer> <answer>",
+];
 
 function load(files: ReturnType<typeof trainBpe>): Tokenizer {
   return new Tokenizer(JSON.parse(JSON.stringify(files.tokenizer)), JSON.parse(JSON.stringify(files.config)));
@@ -58,7 +63,11 @@ describe("trainBpe", () => {
 
   it("caps how often a word counts", () => {
     const firstMerge = (maxWordCount?: number) =>
-      [...load(trainBpe(["zz ".repeat(100), "ab ab ab ab"], { vocabularySize: 257, addedPieces: [], maxWordCount })).get_vocab().keys()].at(-1);
+      [
+        ...load(trainBpe(["zz ".repeat(100), "ab ab ab ab"], { vocabularySize: 257, addedPieces: [], maxWordCount }))
+          .get_vocab()
+          .keys(),
+      ].at(-1);
     expect(firstMerge()).toBe("Ġz");
     // Both words count 3 now: the tie goes to the smaller symbols.
     expect(firstMerge(3)).toBe("Ġa");
@@ -66,7 +75,9 @@ describe("trainBpe", () => {
 
   it("refuses a vocabulary without room, naming the sizes", () => {
     expect(() => trainBpe(texts, { ...options, vocabularySize: 262 })).toThrow(ConfigError);
-    expect(() => trainBpe(texts, { ...options, vocabularySize: 262 })).toThrow(/262 is too small: 7 added pieces and 256 bytes need at least 263/);
+    expect(() => trainBpe(texts, { ...options, vocabularySize: 262 })).toThrow(
+      /262 is too small: 7 added pieces and 256 bytes need at least 263/,
+    );
     expect(() => trainBpe(texts, { ...options, endOfText: "</s>" })).toThrow(/endOfText "<\/s>" is not one of addedPieces/);
     expect(() => trainBpe(texts, { ...options, addedPieces: [{ content: "[1]" }, { content: "[1]" }] })).toThrow(/"\[1\]" is there twice/);
   });

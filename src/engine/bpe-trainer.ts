@@ -140,7 +140,10 @@ function checkOptions(options: BpeTrainerOptions): void {
   const seen = new Set<string>(byteAlphabet);
   for (const content of contents) {
     if (content.length === 0) throw new ConfigError("addedPieces: a piece is empty; leave it out");
-    if (seen.has(content)) throw new ConfigError(`addedPieces: ${JSON.stringify(content)} is there twice or is a single byte; keep one, of two characters or more`);
+    if (seen.has(content))
+      throw new ConfigError(
+        `addedPieces: ${JSON.stringify(content)} is there twice or is a single byte; keep one, of two characters or more`,
+      );
     seen.add(content);
   }
   for (const name of ["endOfText", "padding"] as const) {

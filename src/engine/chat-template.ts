@@ -37,7 +37,9 @@ export class ChatTemplate {
     const segments = split(rendered, data);
     data.forEach((_, index) => {
       if (!rendered.includes(sentinel(index))) {
-        throw new ModelError(`${this.place}: the chat template leaves out a part of the conversation (roles: ${messages.map((message) => message.role).join(", ")})`);
+        throw new ModelError(
+          `${this.place}: the chat template leaves out a part of the conversation (roles: ${messages.map((message) => message.role).join(", ")})`,
+        );
       }
     });
     return segments;
@@ -53,18 +55,25 @@ export class ChatTemplate {
     const rendered = this.render([...context, ...messages], data);
     const turn = sentinel(1);
     const end = rendered.lastIndexOf(turn);
-    if (end < 0) throw new ModelError(`${this.place}: the chat template leaves out the assistant's turn, so that a conversation can't go on after it`);
+    if (end < 0)
+      throw new ModelError(`${this.place}: the chat template leaves out the assistant's turn, so that a conversation can't go on after it`);
     return split(rendered.slice(end + turn.length), data);
   }
 
   private render(messages: readonly Message[], data: string[]): string {
-    const plain = messages.map((message) => ({ role: message.role, content: message.content.map((segment) => withSentinel(segment, data)).join("") }));
+    const plain = messages.map((message) => ({
+      role: message.role,
+      content: message.content.map((segment) => withSentinel(segment, data)).join(""),
+    }));
     try {
       return this.template.render({ messages: plain, add_generation_prompt: true, ...this.tokens });
     } catch (error) {
-      throw new ModelError(`${this.place}: the chat template failed (roles: ${messages.map((message) => message.role).join(", ")}): ${(error as Error).message}`, {
-        cause: error,
-      });
+      throw new ModelError(
+        `${this.place}: the chat template failed (roles: ${messages.map((message) => message.role).join(", ")}): ${(error as Error).message}`,
+        {
+          cause: error,
+        },
+      );
     }
   }
 }

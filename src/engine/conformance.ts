@@ -21,7 +21,14 @@ export interface ConformanceCheck {
 
 const adamW: OptimStepOptions = { learningRate: 5e-3, beta1: 0.9, beta2: 0.99, eps: 1e-8, weightDecay: 0.01, maxGradNorm: 1 };
 const crossEntropy: Loss = { kind: "cross-entropy" };
-const surrogate: Loss = { kind: "clipped-surrogate", clipLow: 0.2, clipHigh: 0.2, dualClip: 3, klCoefficient: 0.01, entropyCoefficient: 0.01 };
+const surrogate: Loss = {
+  kind: "clipped-surrogate",
+  clipLow: 0.2,
+  clipHigh: 0.2,
+  dualClip: 3,
+  klCoefficient: 0.01,
+  entropyCoefficient: 0.01,
+};
 
 /** All checks; they are independent of one another. */
 export function conformanceChecks(subject: ConformanceSubject): ConformanceCheck[] {
@@ -37,8 +44,10 @@ export function conformanceChecks(subject: ConformanceSubject): ConformanceCheck
     },
   });
   const size = subject.vocabularySize;
-  const prompts = (count: number) => Array.from({ length: count }, (_, index) => randomTokens(Rng.stream(index, "prompt"), 3 + 5 * index, size));
-  const requests = (count: number): SampleRequest[] => prompts(count).map((promptTokenIds, index) => ({ promptTokenIds, samples: 2, maxTokens: 12, seed: index }));
+  const prompts = (count: number) =>
+    Array.from({ length: count }, (_, index) => randomTokens(Rng.stream(index, "prompt"), 3 + 5 * index, size));
+  const requests = (count: number): SampleRequest[] =>
+    prompts(count).map((promptTokenIds, index) => ({ promptTokenIds, samples: 2, maxTokens: 12, seed: index }));
 
   return [
     check("training log-probabilities are those of sampling", async (engine) => {
@@ -46,7 +55,10 @@ export function conformanceChecks(subject: ConformanceSubject): ConformanceCheck
     }),
     check("they agree under a grammar, which outputs keep to", async (engine) => {
       const grammar = alternatingGrammar(size);
-      const outputs = await assertScoresAgree(engine, requests(4).map((request) => ({ ...request, grammar })));
+      const outputs = await assertScoresAgree(
+        engine,
+        requests(4).map((request) => ({ ...request, grammar })),
+      );
       for (const { tokenIds } of outputs) assertKeepsTo(grammar, tokenIds);
     }),
     check("they agree after training and publishing", async (engine) => {
@@ -244,12 +256,22 @@ async function assertScoresAgree(engine: TrainableEngine, requests: readonly Sam
   );
   const scored = await engine.logprobs(sequences);
   sampled.forEach(({ request, output }, index) => {
-    assertListsClose([(scored[index] as number[]).slice(request.promptTokenIds.length)], [output.logprobs], 1e-4, "training log-probabilities");
+    assertListsClose(
+      [(scored[index] as number[]).slice(request.promptTokenIds.length)],
+      [output.logprobs],
+      1e-4,
+      "training log-probabilities",
+    );
   });
   return outputs.flat();
 }
 
-function assertListsClose(lists: readonly (readonly number[])[], expected: readonly (readonly number[])[], tolerance: number, what: string): void {
+function assertListsClose(
+  lists: readonly (readonly number[])[],
+  expected: readonly (readonly number[])[],
+  tolerance: number,
+  what: string,
+): void {
   assert.equal(lists.length, expected.length);
   lists.forEach((list, index) => {
     assert.equal(list.length, expected[index]?.length);

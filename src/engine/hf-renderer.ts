@@ -35,7 +35,13 @@ export async function loadRenderer(folder: string): Promise<Renderer> {
   const model = await readOptionalJsonObject(join(folder, "config.json"));
   const generation = await readOptionalJsonObject(join(folder, "generation_config.json"));
   const endTokenIds = [generation, model].flatMap((json) => idList(json?.["eos_token_id"]));
-  const renderer = new HfRenderer({ folder, tokenizer, tokenizerConfig, chatTemplate: await chatTemplateOf(folder, tokenizerConfig), endTokenIds });
+  const renderer = new HfRenderer({
+    folder,
+    tokenizer,
+    tokenizerConfig,
+    chatTemplate: await chatTemplateOf(folder, tokenizerConfig),
+    endTokenIds,
+  });
   const vocabularySize = model?.["vocab_size"];
   if (typeof vocabularySize === "number") checkVocabulary(renderer, vocabularySize, folder);
   return renderer;
@@ -80,7 +86,9 @@ export class HfRenderer implements Renderer {
     this.vocabularySize = 1 + Math.max(...this.tokenizer.get_vocab().values());
     const named = namedTokens(files.tokenizerConfig);
     const ends = named["eos_token"] === undefined ? [] : [this.tokenizer.token_to_id(named["eos_token"])];
-    this.stopTokenIds = [...new Set([...ends, ...(files.endTokenIds ?? [])])].filter((id) => id !== undefined && id < this.vocabularySize) as number[];
+    this.stopTokenIds = [...new Set([...ends, ...(files.endTokenIds ?? [])])].filter(
+      (id) => id !== undefined && id < this.vocabularySize,
+    ) as number[];
     this.stops = new Set(this.stopTokenIds);
     this.template = files.chatTemplate === undefined ? undefined : new ChatTemplate(files.chatTemplate, named, files.folder);
   }
@@ -119,7 +127,9 @@ export class HfRenderer implements Renderer {
 
   private requireTemplate(): ChatTemplate {
     if (this.template !== undefined) return this.template;
-    throw new ModelError(`${this.files.folder}: tokenizer_config.json has no chat_template (nor is there a chat_template.jinja): use an instruction-tuned model or add one`);
+    throw new ModelError(
+      `${this.files.folder}: tokenizer_config.json has no chat_template (nor is there a chat_template.jinja): use an instruction-tuned model or add one`,
+    );
   }
 }
 

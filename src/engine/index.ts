@@ -17,4 +17,4 @@ export type {
 } from "./engine.ts";
 export { checkVocabulary, HfRenderer, loadRenderer, type RendererFiles } from "./hf-renderer.ts";
 export type { Message, Renderer, Segment } from "./renderer.ts";
-export { type SamplerScript, ScriptedSampler, type ScriptedSamplerOptions, type ScriptedOutput } from "./scripted.ts";
+export { type SamplerScript, type ScriptedOutput, ScriptedSampler, type ScriptedSamplerOptions } from "./scripted.ts";

@@ -6,7 +6,11 @@ import type { SampleRequest, Sampler } from "./engine.ts";
 export type ScriptedOutput = string | { readonly tokenIds: readonly number[]; readonly text?: string };
 
 /** Decides one output from the prompt's tokens, the request and the index of the sample. */
-export type SamplerScript = (promptTokenIds: readonly number[], request: SampleRequest, sampleIndex: number) => ScriptedOutput | Promise<ScriptedOutput>;
+export type SamplerScript = (
+  promptTokenIds: readonly number[],
+  request: SampleRequest,
+  sampleIndex: number,
+) => ScriptedOutput | Promise<ScriptedOutput>;
 
 export interface ScriptedSamplerOptions {
   /** Needed for scripts that answer with text: Renderer.encodeMarkup, say. */
@@ -41,11 +45,19 @@ export class ScriptedSampler implements Sampler {
   private async one(request: SampleRequest, sampleIndex: number): Promise<SampledTokens> {
     const said = await this.script(request.promptTokenIds, request, sampleIndex);
     const { encode, decode, logprob = -0.5 } = this.options;
-    if (typeof said === "string" && encode === undefined) throw new TypeError("ScriptedSampler: the script answered with text: give the option `encode`");
+    if (typeof said === "string" && encode === undefined)
+      throw new TypeError("ScriptedSampler: the script answered with text: give the option `encode`");
     const whole = typeof said === "string" ? (encode as (text: string) => readonly number[])(said) : said.tokenIds;
     const tokenIds = whole.slice(0, request.maxTokens);
     const cut = tokenIds.length < whole.length;
-    const text = !cut && typeof said === "string" ? said : ((!cut && typeof said !== "string" ? said.text : undefined) ?? decode?.(tokenIds) ?? "");
-    return { tokenIds, logprobs: tokenIds.map(() => logprob), text, finishReason: cut ? "length" : "stop", policyVersion: this.policyVersion };
+    const text =
+      !cut && typeof said === "string" ? said : ((!cut && typeof said !== "string" ? said.text : undefined) ?? decode?.(tokenIds) ?? "");
+    return {
+      tokenIds,
+      logprobs: tokenIds.map(() => logprob),
+      text,
+      finishReason: cut ? "length" : "stop",
+      policyVersion: this.policyVersion,
+    };
   }
 }

@@ -1,4 +1,4 @@
-import { GrammarRows, type GrammarCursor } from "./grammar-replay.ts";
+import { type GrammarCursor, GrammarRows } from "./grammar-replay.ts";
 
 /** The tokens that a grammar allows next, as whichever list is shorter. */
 export interface AllowedTokens {

@@ -33,7 +33,10 @@ describe("chooseToken", () => {
     const second = chooseToken(row, 0, 4, options({ allowed: { forbidden: Int32Array.of(0, 1, 3) } }));
     expect(first).toEqual({ token: 2, logprob: 0 });
     expect(second).toEqual(first);
-    expect(chooseToken(row, 0, 4, options({ allowed: { forbidden: Int32Array.of(0) }, greedy: true }))).toEqual({ token: 2, logprob: Math.log(0.5) });
+    expect(chooseToken(row, 0, 4, options({ allowed: { forbidden: Int32Array.of(0) }, greedy: true }))).toEqual({
+      token: 2,
+      logprob: Math.log(0.5),
+    });
     expect([...row]).toEqual([0.5, 0.125, 0.25, 0.125]);
   });
 
@@ -65,6 +68,9 @@ describe("chooseToken", () => {
     expect(chooseToken(row, 0, 4, options({ allowed: { allowed: new Int32Array(0) } }))).toBeUndefined();
     expect(chooseToken(new Float32Array(4).fill(Number.NaN), 0, 4, options({ greedy: true }))).toBeUndefined();
     expect(chooseToken(new Float32Array(4).fill(Number.NaN), 0, 4, options())).toBeUndefined();
-    expect(chooseToken(Float32Array.of(1, 0), 0, 2, options({ allowed: { allowed: Int32Array.of(1) } }))).toEqual({ token: 1, logprob: -87 });
+    expect(chooseToken(Float32Array.of(1, 0), 0, 2, options({ allowed: { allowed: Int32Array.of(1) } }))).toEqual({
+      token: 1,
+      logprob: -87,
+    });
   });
 });

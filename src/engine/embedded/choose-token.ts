@@ -46,7 +46,13 @@ let saved = new Float32Array(64);
 /** Softmax underflows to 0 below about exp(-87): where nothing allowed has any mass left, this is what is reported. */
 const smallestLogprob = -87;
 
-function chooseFromAll(probabilities: Float32Array, start: number, size: number, total: number, options: ChoiceOptions): Choice | undefined {
+function chooseFromAll(
+  probabilities: Float32Array,
+  start: number,
+  size: number,
+  total: number,
+  options: ChoiceOptions,
+): Choice | undefined {
   const end = start + size;
   let chosen = -1;
   if (options.greedy) {
@@ -86,7 +92,8 @@ function chooseAmong(probabilities: Float32Array, start: number, allowed: Int32A
   let chosen = -1;
   if (options.greedy || options.topP < 1) {
     const places = Array.from(allowed, (token) => start + token);
-    if (options.greedy) chosen = places.reduce((best, place) => ((probabilities[place] as number) > (probabilities[best] as number) ? place : best));
+    if (options.greedy)
+      chosen = places.reduce((best, place) => ((probabilities[place] as number) > (probabilities[best] as number) ? place : best));
     else chosen = chooseFromNucleus(probabilities, places, total, options);
   } else {
     const target = options.rng.uniform() * total;

@@ -111,7 +111,14 @@ function decoderLayer(
 }
 
 /** projected [B, T, queries | keys | values] -> [B*T, heads*headSize]; declares nothing, names the new keys and values. */
-function attention(graph: GraphBuilder, shape: ModelShape, kind: DecodeGraphKind, layer: number, projected: Value, shared: SharedValues): Value {
+function attention(
+  graph: GraphBuilder,
+  shape: ModelShape,
+  kind: DecodeGraphKind,
+  layer: number,
+  projected: Value,
+  shared: SharedValues,
+): Value {
   const { heads, keyValueHeads, headSize } = shape;
   const group = heads / keyValueHeads;
   const pastKeys = graph.input(pastKeysName(layer), "float", ["B", keyValueHeads, "S", headSize]);
@@ -122,7 +129,13 @@ function attention(graph: GraphBuilder, shape: ModelShape, kind: DecodeGraphKind
   }) as [Value, Value, Value];
   // The scale of the scores is in the tables of the queries: a plain product has a faster kernel than a scaled one.
   const rotary = (input: Value, count: number, cosine: string, sine: string, output?: string) =>
-    graph.node("RotaryEmbedding", [input, "positions", cosine, sine], output ? [output] : 1, { num_heads: count, interleaved: 0 }, microsoft)[0] as Value;
+    graph.node(
+      "RotaryEmbedding",
+      [input, "positions", cosine, sine],
+      output ? [output] : 1,
+      { num_heads: count, interleaved: 0 },
+      microsoft,
+    )[0] as Value;
   const query = rotary(rawQuery, heads, "queryCosine", "querySine");
   const key = rotary(rawKey, keyValueHeads, "cosine", "sine", newKeysName(layer));
 

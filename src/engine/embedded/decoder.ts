@@ -22,7 +22,11 @@ export class Decoder {
     this.bytesPerToken = cacheFloatsPerToken(shape) * 4;
     const tables = rotaryTables(shape);
     const scale = 1 / Math.sqrt(shape.headSize);
-    const scaled = (table: ort.Tensor) => floatTensor((table.data as Float32Array).map((value) => value * scale), table.dims);
+    const scaled = (table: ort.Tensor) =>
+      floatTensor(
+        (table.data as Float32Array).map((value) => value * scale),
+        table.dims,
+      );
     this.feeds = {
       ...parameters.feeds,
       cosine: tables.cosine,

@@ -31,7 +31,11 @@ const adamW: OptimStepOptions = { learningRate: 1e-2, beta1: 0.9, beta2: 0.99, e
 let folder: string;
 beforeAll(async () => {
   folder = await mkdtemp(join(tmpdir(), "engine-"));
-  const files = trainBpe(["some words to learn from, some words"], { vocabularySize: 270, addedPieces: [{ content: "<|end|>" }], endOfText: "<|end|>" });
+  const files = trainBpe(["some words to learn from, some words"], {
+    vocabularySize: 270,
+    addedPieces: [{ content: "<|end|>" }],
+    endOfText: "<|end|>",
+  });
   await writeTokenizer(join(folder, "tokenizer"), files);
 });
 afterAll(() => rm(folder, { recursive: true }));
@@ -90,7 +94,9 @@ describe("the thread", () => {
     await expect(createEmbeddedEngine({ ...fresh, modelFolder: folder })).rejects.toThrow(/either modelFolder .* or shape/);
     const engine = await createEmbeddedEngine(fresh);
     await expect(engine.logprobs([{ tokenIds: [1, 999], mask: [0, 1] }])).rejects.toThrow(RangeError);
-    await expect(engine.sample({ promptTokenIds: [999], maxTokens: 1, seed: 1 })).rejects.toThrow(/token id 999 is outside the model's vocabulary of 280/);
+    await expect(engine.sample({ promptTokenIds: [999], maxTokens: 1, seed: 1 })).rejects.toThrow(
+      /token id 999 is outside the model's vocabulary of 280/,
+    );
     await engine.close();
   });
 
@@ -110,11 +116,23 @@ describe("weights", () => {
   it("are not sampled from between an optimiser step and publish", async () => {
     const engine = await createEmbeddedEngine(fresh);
     await engine.forwardBackward(
-      [{ policy: "main", groupKey: "g", tokenIds: [1, 2, 3], mask: [0, 1, 1], logprobs: [0, 0, 0], advantages: [0, 0, 0], weights: [0, 1, 1] }],
+      [
+        {
+          policy: "main",
+          groupKey: "g",
+          tokenIds: [1, 2, 3],
+          mask: [0, 1, 1],
+          logprobs: [0, 0, 0],
+          advantages: [0, 0, 0],
+          weights: [0, 1, 1],
+        },
+      ],
       { kind: "cross-entropy" },
     );
     await engine.optimStep(adamW);
-    await expect(engine.sample({ promptTokenIds: [1], maxTokens: 1, seed: 1 })).rejects.toThrow(/changed by optimStep and not published since: call publish\(\) first/);
+    await expect(engine.sample({ promptTokenIds: [1], maxTokens: 1, seed: 1 })).rejects.toThrow(
+      /changed by optimStep and not published since: call publish\(\) first/,
+    );
     expect(await engine.publish()).toBe(1);
     expect(await engine.sample({ promptTokenIds: [1], maxTokens: 1, seed: 1 })).toHaveLength(1);
     await engine.close();
@@ -152,7 +170,10 @@ describe("weights", () => {
     await engine.saveState(state);
     await truncate(join(state, "optimizer.safetensors"), 5000);
     await expect(engine.loadState(state)).rejects.toThrow(/optimizer.safetensors is truncated/);
-    await writeFile(join(state, "engine.json"), JSON.stringify({ formatVersion: 1, shape: { ...shape, layers: 3 }, step: 1, policyVersion: 0 }));
+    await writeFile(
+      join(state, "engine.json"),
+      JSON.stringify({ formatVersion: 1, shape: { ...shape, layers: 3 }, step: 1, policyVersion: 0 }),
+    );
     await expect(engine.loadState(state)).rejects.toThrow(/state is of another model: layers is 3, the engine's is 2/);
     await expect(engine.loadState(folder)).rejects.toThrow(/engine.json is missing/);
     expect(await engine.logprobs(sequences)).toEqual(before);
@@ -165,7 +186,12 @@ describe("memory", () => {
     const engine = await createEmbeddedEngine({ ...fresh, prefixCacheMegabytes: 1 });
     const steps = async (count: number) => {
       for (let step = 0; step < count; step++) {
-        const outputs = await engine.sample({ promptTokenIds: [1, 2, 1 + (step % 200)], samples: 8, maxTokens: 20 + (step % 30), seed: step });
+        const outputs = await engine.sample({
+          promptTokenIds: [1, 2, 1 + (step % 200)],
+          samples: 8,
+          maxTokens: 20 + (step % 30),
+          seed: step,
+        });
         const examples = outputs.map(({ tokenIds, logprobs }) => ({
           policy: "main" as const,
           groupKey: "g",

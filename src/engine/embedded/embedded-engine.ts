@@ -5,7 +5,15 @@ import { pathToFileURL } from "node:url";
 import { Worker } from "node:worker_threads";
 import { InfrastructureError } from "../../errors.ts";
 import type { SampledTokens } from "../../types.ts";
-import type { ForwardBackwardResult, Loss, OptimStepOptions, SampleRequest, ScoredSequence, TrainableEngine, TrainingExample } from "../engine.ts";
+import type {
+  ForwardBackwardResult,
+  Loss,
+  OptimStepOptions,
+  SampleRequest,
+  ScoredSequence,
+  TrainableEngine,
+  TrainingExample,
+} from "../engine.ts";
 import type { ModelShape } from "./architecture.ts";
 import type { EmbeddedEngineCore, EmbeddedEngineOptions } from "./engine-core.ts";
 import { fromPlainError, type PlainMethod, type PlainOutcome, type WorkerAnswer } from "./worker-protocol.ts";
@@ -40,9 +48,13 @@ export async function createEmbeddedEngine(options: EmbeddedEngineOptions): Prom
 /** The shape of the model, once the worker has it. */
 function creation(worker: Worker): Promise<ModelShape> {
   return new Promise((resolve, reject) => {
-    worker.once("message", (answer: WorkerAnswer) => ("error" in answer ? reject(fromPlainError(answer.error)) : resolve(answer.value as ModelShape)));
+    worker.once("message", (answer: WorkerAnswer) =>
+      "error" in answer ? reject(fromPlainError(answer.error)) : resolve(answer.value as ModelShape),
+    );
     worker.once("error", reject);
-    worker.once("exit", (code) => reject(new InfrastructureError(`the embedded engine's thread ended while it started (exit code ${code})`)));
+    worker.once("exit", (code) =>
+      reject(new InfrastructureError(`the embedded engine's thread ended while it started (exit code ${code})`)),
+    );
   });
 }
 
@@ -60,7 +72,9 @@ export class EmbeddedEngine implements TrainableEngine {
     readonly shape: ModelShape,
   ) {
     worker.on("message", (answer: WorkerAnswer) => this.settle(answer));
-    worker.on("error", (error) => this.end(new InfrastructureError(`the embedded engine's thread failed: ${error.message}`, { cause: error })));
+    worker.on("error", (error) =>
+      this.end(new InfrastructureError(`the embedded engine's thread failed: ${error.message}`, { cause: error })),
+    );
     worker.on("exit", (code) => this.end(new InfrastructureError(`the embedded engine's thread ended unexpectedly (exit code ${code})`)));
     worker.unref();
   }

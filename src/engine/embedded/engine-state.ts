@@ -28,7 +28,9 @@ export async function saveEngineState(folder: string, parameters: Parameters, co
     await writeWeights(join(temporary, "weights.safetensors"), parameters);
     await writeSafetensors(
       join(temporary, "optimizer.safetensors"),
-      moments.flatMap((moment) => parameters.specs.map(({ name, shape }) => ({ name: `${moment}.${name}`, shape, data: parameters.view(name, moment) }))),
+      moments.flatMap((moment) =>
+        parameters.specs.map(({ name, shape }) => ({ name: `${moment}.${name}`, shape, data: parameters.view(name, moment) })),
+      ),
     );
     await writeJsonAtomically(join(temporary, "engine.json"), { formatVersion, shape: parameters.shape, ...counters });
   });
@@ -38,21 +40,33 @@ export async function saveEngineState(folder: string, parameters: Parameters, co
  * Reads a state of a model of this shape into parameters of their own, so that a broken file changes nothing.
  * @throws ModelError naming the file and what is wrong: missing, truncated, another model's.
  */
-export async function loadEngineState(folder: string, shape: ModelShape): Promise<{ readonly parameters: Parameters; readonly counters: EngineCounters }> {
+export async function loadEngineState(
+  folder: string,
+  shape: ModelShape,
+): Promise<{ readonly parameters: Parameters; readonly counters: EngineCounters }> {
   const file = join(folder, "engine.json");
   const json = await readJsonObject(file);
-  if (json["formatVersion"] !== formatVersion) throw new ModelError(`${file}: formatVersion is ${JSON.stringify(json["formatVersion"])}, this version reads ${formatVersion}`);
+  if (json["formatVersion"] !== formatVersion)
+    throw new ModelError(`${file}: formatVersion is ${JSON.stringify(json["formatVersion"])}, this version reads ${formatVersion}`);
   const saved = (json["shape"] ?? {}) as Record<string, unknown>;
   for (const [field, value] of Object.entries(shape)) {
-    if (saved[field] !== value) throw new ModelError(`${file}: the state is of another model: ${field} is ${JSON.stringify(saved[field])}, the engine's is ${JSON.stringify(value)}`);
+    if (saved[field] !== value)
+      throw new ModelError(
+        `${file}: the state is of another model: ${field} is ${JSON.stringify(saved[field])}, the engine's is ${JSON.stringify(value)}`,
+      );
   }
-  const counters = { step: count(json, "step", file), policyVersion: count(json, "policyVersion", file), published: json["published"] !== false };
+  const counters = {
+    step: count(json, "step", file),
+    policyVersion: count(json, "policyVersion", file),
+    published: json["published"] !== false,
+  };
   const parameters = new Parameters(shape);
   await readWeights(join(folder, "weights.safetensors"), parameters);
   const optimizer = await SafetensorsFile.open(join(folder, "optimizer.safetensors"));
   try {
     for (const moment of moments) {
-      for (const { name, shape: size } of parameters.specs) await optimizer.readInto(`${moment}.${name}`, size, parameters.view(name, moment));
+      for (const { name, shape: size } of parameters.specs)
+        await optimizer.readInto(`${moment}.${name}`, size, parameters.view(name, moment));
     }
   } finally {
     await optimizer.close();
@@ -62,6 +76,7 @@ export async function loadEngineState(folder: string, shape: ModelShape): Promis
 
 function count(json: Record<string, unknown>, field: string, file: string): number {
   const value = json[field];
-  if (!Number.isSafeInteger(value) || (value as number) < 0) throw new ModelError(`${file}: ${field} is ${JSON.stringify(value)}: expected a whole number`);
+  if (!Number.isSafeInteger(value) || (value as number) < 0)
+    throw new ModelError(`${file}: ${field} is ${JSON.stringify(value)}: expected a whole number`);
   return value as number;
 }

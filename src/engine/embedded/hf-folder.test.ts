@@ -140,8 +140,16 @@ describe("safetensors", () => {
 
   it.each([
     ["a header that is not JSON", "{a", /header is not JSON/],
-    ["an unknown dtype", { x: { dtype: "I64", shape: [1], data_offsets: [0, 8] } }, /tensor x has dtype "I64", supported are F32, F16, BF16/],
-    ["offsets that don't fit the shape", { x: { dtype: "F32", shape: [3], data_offsets: [0, 8] } }, /shape \[3\] needs 12 bytes, its data_offsets span 8/],
+    [
+      "an unknown dtype",
+      { x: { dtype: "I64", shape: [1], data_offsets: [0, 8] } },
+      /tensor x has dtype "I64", supported are F32, F16, BF16/,
+    ],
+    [
+      "offsets that don't fit the shape",
+      { x: { dtype: "F32", shape: [3], data_offsets: [0, 8] } },
+      /shape \[3\] needs 12 bytes, its data_offsets span 8/,
+    ],
     ["no offsets", { x: { dtype: "F32", shape: [3] } }, /tensor x has no valid shape and data_offsets/],
     ["offsets beyond its end", { x: { dtype: "F32", shape: [2], data_offsets: [8, 16] } }, /is truncated: tensor x ends at byte/],
   ])("refuses %s", async (_, header, message) => {

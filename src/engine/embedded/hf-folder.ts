@@ -43,7 +43,8 @@ export async function readWeights(path: string, parameters: Parameters): Promise
   try {
     const expected = new Set(parameters.specs.map((spec) => spec.name));
     const surplus = file.names.find((name) => !expected.has(name) && !isDerived(name, parameters.shape));
-    if (surplus !== undefined) throw new ModelError(`${path}: tensor ${surplus} does not belong to a ${parameters.shape.architecture} model of this config.json`);
+    if (surplus !== undefined)
+      throw new ModelError(`${path}: tensor ${surplus} does not belong to a ${parameters.shape.architecture} model of this config.json`);
     for (const { name, shape } of parameters.specs) {
       const weights = parameters.view(name);
       await file.readInto(name, shape, weights);

@@ -63,7 +63,8 @@ export class PrefixCache {
       if (length === promptLength || length === tokenIds.length) keys.push(keyOf(hash, length));
     }
     const known = this.byKey.get(keys.at(-1) as number);
-    if (known !== undefined && known.tokenIds.length >= tokenIds.length && commonLength(known.tokenIds, tokenIds) === tokenIds.length) return;
+    if (known !== undefined && known.tokenIds.length >= tokenIds.length && commonLength(known.tokenIds, tokenIds) === tokenIds.length)
+      return;
     const entry = { tokenIds, exported: exportRow(), keys };
     if (sizeOf(entry) > this.byteLimit) return;
     for (const key of keys) this.byKey.set(key, entry);

@@ -122,7 +122,9 @@ async function readEntries(path: string, handle: FileHandle): Promise<Map<string
   await readFully(path, handle, prefix, 0, "header length");
   const headerBytes = Number(new DataView(prefix.buffer).getBigUint64(0, true));
   if (headerBytes < 2 || headerBytes > maxHeaderBytes || headerBytes > fileBytes - 8) {
-    throw new ModelError(`${path}: not a safetensors file, or truncated: the header is said to have ${headerBytes} bytes, the file has ${fileBytes}`);
+    throw new ModelError(
+      `${path}: not a safetensors file, or truncated: the header is said to have ${headerBytes} bytes, the file has ${fileBytes}`,
+    );
   }
   const header = new Uint8Array(headerBytes);
   await readFully(path, handle, header, 8, "header");
@@ -141,18 +143,23 @@ async function readEntries(path: string, handle: FileHandle): Promise<Map<string
 
 function readEntry(path: string, name: string, value: unknown, dataStart: number, fileBytes: number): Entry {
   const { dtype, shape, data_offsets: offsets } = (value ?? {}) as { dtype?: unknown; shape?: unknown; data_offsets?: unknown };
-  const natural = (items: unknown): items is number[] => Array.isArray(items) && items.every((item) => Number.isSafeInteger(item) && item >= 0);
+  const natural = (items: unknown): items is number[] =>
+    Array.isArray(items) && items.every((item) => Number.isSafeInteger(item) && item >= 0);
   if (!natural(shape) || !natural(offsets) || offsets.length !== 2) {
     throw new ModelError(`${path}: tensor ${name} has no valid shape and data_offsets in the header`);
   }
   if (typeof dtype !== "string" || !(dtype in bytesPerElement)) {
-    throw new ModelError(`${path}: tensor ${name} has dtype ${JSON.stringify(dtype)}, supported are ${Object.keys(bytesPerElement).join(", ")}`);
+    throw new ModelError(
+      `${path}: tensor ${name} has dtype ${JSON.stringify(dtype)}, supported are ${Object.keys(bytesPerElement).join(", ")}`,
+    );
   }
   const format = dtype as ElementFormat;
   const [begin, end] = offsets as [number, number];
   const expected = elementCount(shape) * bytesPerElement[format];
   if (end - begin !== expected) {
-    throw new ModelError(`${path}: tensor ${name} of shape [${shape.join(", ")}] needs ${expected} bytes, its data_offsets span ${end - begin}`);
+    throw new ModelError(
+      `${path}: tensor ${name} of shape [${shape.join(", ")}] needs ${expected} bytes, its data_offsets span ${end - begin}`,
+    );
   }
   if (dataStart + end > fileBytes) {
     throw new ModelError(`${path} is truncated: tensor ${name} ends at byte ${dataStart + end}, the file has ${fileBytes} bytes`);

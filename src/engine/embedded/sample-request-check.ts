@@ -15,7 +15,9 @@ export function requestProblem(request: SamplerRequest, limits: RequestLimits): 
   const { promptTokenIds, samples = 1, maxTokens, temperature = 1, topP = 1, seed } = request;
   if (promptTokenIds.length === 0) return problem("the prompt is empty: it needs at least one token");
   if (promptTokenIds.length >= limits.maxPositions) {
-    return problem(`the prompt has ${promptTokenIds.length} tokens, the model's longest sequence is ${limits.maxPositions}: no room is left for an output`);
+    return problem(
+      `the prompt has ${promptTokenIds.length} tokens, the model's longest sequence is ${limits.maxPositions}: no room is left for an output`,
+    );
   }
   const strange = promptTokenIds.find((id) => !Number.isInteger(id) || id < 0 || id >= limits.vocabularySize);
   if (strange !== undefined) return problem(`prompt token id ${strange} is outside the model's vocabulary of ${limits.vocabularySize}`);
@@ -24,7 +26,8 @@ export function requestProblem(request: SamplerRequest, limits: RequestLimits): 
   if (!(temperature >= 0) || !Number.isFinite(temperature)) return problem(`temperature is ${temperature}: expected 0 or more`);
   if (!(topP > 0 && topP <= 1)) return problem(`topP is ${topP}: expected a number in (0, 1]`);
   if (!Number.isInteger(seed)) return problem(`seed is ${seed}: expected an integer`);
-  if ((request.stop?.strings?.length ?? 0) > 0 && !limits.hasText) return problem("stop strings need a tokenizer, and this model has none: use stop.tokenIds");
+  if ((request.stop?.strings?.length ?? 0) > 0 && !limits.hasText)
+    return problem("stop strings need a tokenizer, and this model has none: use stop.tokenIds");
   if (request.stop?.strings?.includes("")) return problem("a stop string is empty: it would stop every output at once");
   return undefined;
 }

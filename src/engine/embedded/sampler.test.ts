@@ -55,7 +55,8 @@ const outputsOf = (results: readonly (SampledTokens[] | Error)[]) =>
     if (result instanceof Error) throw result;
     return result;
   });
-const tokensOf = (results: readonly (SampledTokens[] | Error)[]) => outputsOf(results).map((outputs) => outputs.map(({ tokenIds }) => tokenIds));
+const tokensOf = (results: readonly (SampledTokens[] | Error)[]) =>
+  outputsOf(results).map((outputs) => outputs.map(({ tokenIds }) => tokenIds));
 
 describe("EmbeddedSampler", () => {
   it("gives the same tokens however the batch is cut, in rows, prefill tokens and memory", async () => {
@@ -72,7 +73,12 @@ describe("EmbeddedSampler", () => {
     const first = outputsOf(await caching.sample(requests(12)));
     const next = requests(12).flatMap((request, index) => [
       { ...request, samples: 2, seed: 100 + index },
-      { ...request, samples: 1, promptTokenIds: [...request.promptTokenIds, ...(first[index]?.[0]?.tokenIds ?? []), 7, 8, 9].slice(0, 120), maxTokens: 6 },
+      {
+        ...request,
+        samples: 1,
+        promptTokenIds: [...request.promptTokenIds, ...(first[index]?.[0]?.tokenIds ?? []), 7, 8, 9].slice(0, 120),
+        maxTokens: 6,
+      },
     ]);
     const continued = outputsOf(await caching.sample(next));
     const fresh = outputsOf(await plain.sample(next));
@@ -87,7 +93,9 @@ describe("EmbeddedSampler", () => {
   it("computes a continued prompt only from where it was left", async () => {
     const caching = await makeSampler({ prefixCacheMegabytes: 8 });
     const computed: number[] = [];
-    const decoder = (caching as unknown as { decoder: { extend(row: number, lists: number[][], temperatures: Float32Array): Promise<Float32Array> } }).decoder;
+    const decoder = (
+      caching as unknown as { decoder: { extend(row: number, lists: number[][], temperatures: Float32Array): Promise<Float32Array> } }
+    ).decoder;
     const extend = decoder.extend.bind(decoder);
     decoder.extend = (row, lists, temperatures) => {
       computed.push(...lists.map((list) => list.length));
@@ -134,7 +142,9 @@ describe("EmbeddedSampler", () => {
     expect(greedy.logprobs[0]).toBeCloseTo(best, 6);
     // At temperature 1/2 differences of log-probabilities are twice as large.
     const [left, right] = (outputsOf(results)[1] ?? []).filter(({ tokenIds }) => logprob.has(tokenIds[0] as number));
-    const other = (outputsOf(results)[1] ?? []).find(({ tokenIds }) => logprob.has(tokenIds[0] as number) && tokenIds[0] !== left?.tokenIds[0]);
+    const other = (outputsOf(results)[1] ?? []).find(
+      ({ tokenIds }) => logprob.has(tokenIds[0] as number) && tokenIds[0] !== left?.tokenIds[0],
+    );
     expect(right).toBeDefined();
     const cold = (left?.logprobs[0] as number) - (other?.logprobs[0] as number);
     const warm = (logprob.get(left?.tokenIds[0] as number) as number) - (logprob.get(other?.tokenIds[0] as number) as number);

@@ -102,7 +102,10 @@ export class EmbeddedSampler {
     for (const batch of prefillBatches(groups, this.prefillTokens)) {
       const { cache } = this.decoder;
       const rows = batch.reduce((sum, group) => sum + group.sequences.length, 0);
-      cache.reserve(cache.rows + rows, batch.reduce((longest, group) => Math.max(longest, group.prompt.length), 0));
+      cache.reserve(
+        cache.rows + rows,
+        batch.reduce((longest, group) => Math.max(longest, group.prompt.length), 0),
+      );
       const firstRow = cache.rows;
       const lists = batch.map((group) => {
         const row = cache.addRow();
@@ -122,7 +125,13 @@ export class EmbeddedSampler {
   }
 
   /** First tokens of a group whose prompt was computed in `row`: that row becomes the first unfinished sequence's, others get copies. */
-  private startGroup(group: PromptGroup, row: number, probabilities: Float32Array, place: number, results: (SampledTokens[] | Error)[]): void {
+  private startGroup(
+    group: PromptGroup,
+    row: number,
+    probabilities: Float32Array,
+    place: number,
+    results: (SampledTokens[] | Error)[],
+  ): void {
     const { cache } = this.decoder;
     let owner: SamplingSequence | undefined;
     for (const sequence of group.sequences) {
@@ -214,7 +223,11 @@ export class EmbeddedSampler {
     while (queue.length > 0 && rows < this.maxRows) {
       const sequence = queue[0] as SamplingSequence;
       slots = Math.max(slots, sequence.request.promptTokenIds.length + sequence.request.maxTokens);
-      if (rows > 0 && (rows + 1) * Math.min(slots, this.decoder.parameters.shape.maxPositions) * this.decoder.bytesPerToken > this.batchBytes) break;
+      if (
+        rows > 0 &&
+        (rows + 1) * Math.min(slots, this.decoder.parameters.shape.maxPositions) * this.decoder.bytesPerToken > this.batchBytes
+      )
+        break;
       queue.shift();
       rows++;
       const key = promptKey(sequence);
@@ -222,7 +235,12 @@ export class EmbeddedSampler {
       if (group !== undefined) group.sequences.push(sequence);
       else {
         const prompt = sequence.request.promptTokenIds;
-        groups.set(key, { prompt, inverseTemperature: sequence.inverseTemperature, sequences: [sequence], match: this.prefixes.find(prompt) });
+        groups.set(key, {
+          prompt,
+          inverseTemperature: sequence.inverseTemperature,
+          sequences: [sequence],
+          match: this.prefixes.find(prompt),
+        });
       }
     }
     return [...groups.values()];
@@ -248,12 +266,17 @@ function samePromptsTogether(sequences: readonly SamplingSequence[]): SamplingSe
 /** Groups of similar numbers of new tokens, those with a cached prefix apart: at most `limit` tokens, padding included, a batch. */
 function prefillBatches(groups: readonly PromptGroup[], limit: number): PromptGroup[][] {
   const added = (group: PromptGroup) => group.prompt.length - (group.match?.length ?? 0);
-  const ordered = [...groups].sort((left, right) => Number(left.match === undefined) - Number(right.match === undefined) || added(right) - added(left));
+  const ordered = [...groups].sort(
+    (left, right) => Number(left.match === undefined) - Number(right.match === undefined) || added(right) - added(left),
+  );
   const batches: PromptGroup[][] = [];
   for (const group of ordered) {
     const batch = batches.at(-1);
     const first = batch?.[0];
-    const fits = first !== undefined && (first.match === undefined) === (group.match === undefined) && ((batch as PromptGroup[]).length + 1) * added(first) <= limit;
+    const fits =
+      first !== undefined &&
+      (first.match === undefined) === (group.match === undefined) &&
+      ((batch as PromptGroup[]).length + 1) * added(first) <= limit;
     if (fits) (batch as PromptGroup[]).push(group);
     else batches.push([group]);
   }

@@ -11,7 +11,13 @@ export type WorkerData = EmbeddedEngineOptions;
 export type PlainMethod = "logprobs" | "forwardBackward" | "optimStep" | "publish" | "saveState" | "loadState" | "exportModel";
 
 export type WorkerCall =
-  | { [Method in PlainMethod]: { readonly id: number; readonly method: Method; readonly argumentList: Parameters<EmbeddedEngineCore[Method]> } }[PlainMethod]
+  | {
+      [Method in PlainMethod]: {
+        readonly id: number;
+        readonly method: Method;
+        readonly argumentList: Parameters<EmbeddedEngineCore[Method]>;
+      };
+    }[PlainMethod]
   | {
       readonly id: number;
       readonly method: "sample";
