@@ -40,13 +40,14 @@ export function decodeGraph(shape: ModelShape, kind: DecodeGraphKind): Uint8Arra
   }
   const shared = sharedValues(graph, shape, kind);
   let x = graph.apply("Gather", ["embedding", tokens]);
+  if (kind === "step") x = transposed(graph, x);
   for (let layer = 0; layer < shape.layers; layer++) {
     const lastLayer = layer === shape.layers - 1;
     x = decoderLayer(graph, shape, kind, layer, x, shared, lastLayer && kind === "extend" ? "last" : undefined);
     graph.output(newKeysName(layer), "float", ["B", length, shape.keyValueHeads * shape.headSize]);
     graph.output(newValuesName(layer), "float", ["B", length, shape.keyValueHeads * shape.headSize]);
   }
-  const normed = norm(graph, shape, x, "finalNorm");
+  const normed = norm(graph, shape, kind === "step" ? transposed(graph, x) : x, "finalNorm");
   const logits = linear(graph, normed, shape.tiedHead ? "embedding" : "head");
   graph.node("Softmax", [graph.apply("Mul", [logits, inverseTemperature])], ["probabilities"], { axis: -1 });
   graph.output("probabilities", "float", ["B", shape.vocabularySize]);
@@ -78,11 +79,24 @@ function norm(graph: GraphBuilder, shape: ModelShape, x: Value, gain: Value): Va
   return graph.apply("SimplifiedLayerNormalization", [x, gain], { axis: -1, epsilon: { float: shape.rmsNormEps }, stash_type: 1 });
 }
 
+/** x [N, in] -> [N, out]. */
 function linear(graph: GraphBuilder, x: Value, weight: Value, added?: Value): Value {
   return graph.apply("Gemm", added === undefined ? [x, weight] : [x, weight, added], { transB: 1 });
 }
 
-/** x [B*T, hidden] through one layer. `keep`: only these rows go on after attention (the last layer's, for prefill). */
+/** x [N, in] -> [out, N]: with the weights on the left, only the few rows of x are packed, not the weights. */
+function columns(graph: GraphBuilder, weight: Value, x: Value, added?: Value): Value {
+  return graph.apply("Gemm", added === undefined ? [weight, x] : [weight, x, added], { transB: 1 });
+}
+
+function transposed(graph: GraphBuilder, x: Value): Value {
+  return graph.apply("Transpose", [x], { perm: [1, 0] });
+}
+
+/**
+ * x through one layer: [B*T, hidden], in steps [hidden, B]. `keep`: only these rows go on after attention (the last layer's, for
+ * prefill).
+ */
 function decoderLayer(
   graph: GraphBuilder,
   shape: ModelShape,
@@ -93,10 +107,16 @@ function decoderLayer(
   keep: Value | undefined,
 ): Value {
   const parameter = (role: string) => `layers.${layer}.${role}`;
-  const normed = norm(graph, shape, x, parameter("attentionNorm"));
+  const normed = norm(graph, shape, kind === "step" ? transposed(graph, x) : x, parameter("attentionNorm"));
   const bias = shape.qkvBias ? parameter("queryKeyValueBias") : undefined;
   const projected = graph.apply("Reshape", [linear(graph, normed, parameter("queryKeyValue"), bias), shared.projected]);
   let attended = attention(graph, shape, kind, layer, projected, shared);
+  if (kind === "step") {
+    const afterAttention = columns(graph, parameter("attentionOutput"), attended, x);
+    const inner = norm(graph, shape, transposed(graph, afterAttention), parameter("feedForwardNorm"));
+    const activated = swiglu(graph, columns(graph, parameter("gateUp"), inner), 0);
+    return graph.apply("Gemm", [parameter("down"), activated, afterAttention]);
+  }
   let residual = x;
   if (keep !== undefined) {
     attended = graph.apply("Gather", [attended, keep]);
@@ -104,10 +124,12 @@ function decoderLayer(
   }
   const afterAttention = linear(graph, attended, parameter("attentionOutput"), residual);
   const inner = norm(graph, shape, afterAttention, parameter("feedForwardNorm"));
-  const gateUp = linear(graph, inner, parameter("gateUp"));
-  const [gate, up] = graph.node("Split", [gateUp], 2, { axis: 1, num_outputs: 2 }) as [Value, Value];
-  const activated = graph.apply("Mul", [graph.apply("QuickGelu", [gate], { alpha: { float: 1 } }, microsoft), up]);
-  return linear(graph, activated, parameter("down"), afterAttention);
+  return linear(graph, swiglu(graph, linear(graph, inner, parameter("gateUp")), 1), parameter("down"), afterAttention);
+}
+
+function swiglu(graph: GraphBuilder, gateUp: Value, axis: number): Value {
+  const [gate, up] = graph.node("Split", [gateUp], 2, { axis, num_outputs: 2 }) as [Value, Value];
+  return graph.apply("Mul", [graph.apply("QuickGelu", [gate], { alpha: { float: 1 } }, microsoft), up]);
 }
 
 /** projected [B, T, queries | keys | values] -> [B*T, heads*headSize]; declares nothing, names the new keys and values. */
@@ -151,10 +173,13 @@ function attention(
 
   const scores = (against: Value) => graph.apply("FusedMatMul", [queries, against], { transB: 1 }, microsoft);
   const pastScores = graph.apply("Add", [scores(pastKeys), "pastMask"]);
-  const newScores = kind === "step" ? scores(keys) : graph.apply("Add", [scores(keys), "newMask"]);
+  // A single new token needs no matrix products: its score is a sum of products, its share one product.
+  const newScores =
+    kind === "step"
+      ? graph.apply("ReduceSum", [graph.apply("Mul", [queries, keys]), graph.integers(-1)], { keepdims: 1 })
+      : graph.apply("Add", [scores(keys), "newMask"]);
   const weights = graph.apply("Softmax", [graph.apply("Concat", [pastScores, newScores], { axis: -1 })], { axis: -1 });
   const [pastWeights, newWeights] = graph.node("Split", [weights, shared.pastAndNew], 2, { axis: 3 }) as [Value, Value];
-  // A single new token needs no matrix product: its weight times its value.
   const fromNew = graph.apply(kind === "step" ? "Mul" : "MatMul", [newWeights, values]);
   const summed = graph.apply("Add", [graph.apply("MatMul", [pastWeights, pastValues]), fromNew]);
   if (kind === "step") return graph.apply("Reshape", [summed, graph.integers(-1, heads * headSize)]);

@@ -20,9 +20,20 @@ describe("PrefixCache", () => {
 
   it("prefers the longest", () => {
     const cache = new PrefixCache(10_000);
-    cache.add(tokens(1, 2, 3), 3, () => exported(1));
-    cache.add(tokens(1, 2, 3, 4, 5), 3, () => exported(2));
+    cache.add(tokens(1, 2, 3, 4, 5), 3, () => exported(1));
+    cache.add(tokens(1, 2, 3, 9), 2, () => exported(2));
+    expect(cache.find([1, 2, 3, 4, 5, 6])?.exported[0]).toBe(1);
+    expect(cache.find([1, 2, 9])?.exported[0]).toBe(2);
+  });
+
+  it("keeps only the last turn of a conversation", () => {
+    const cache = new PrefixCache(2 * entryBytes);
+    cache.add(tokens(9, 9, 9, 9, 9), 2, () => exported(9));
+    cache.add(tokens(1, 2, 3, 4), 2, () => exported(1));
+    cache.add(tokens(1, 2, 3, 4, 5), 4, () => exported(2));
     expect(cache.find([1, 2, 3, 4, 5, 6])?.exported[0]).toBe(2);
+    expect(cache.find([1, 2, 3])).toBeUndefined();
+    expect(cache.find([9, 9, 9, 9, 9, 9])).toBeDefined();
   });
 
   it("does not store twice what it has", () => {

@@ -53,14 +53,18 @@ export class PrefixCache {
     return { exported: best.exported, total: best.tokenIds.length, length: bestLength };
   }
 
-  /** Remembers a sequence; `exportRow` is called only when it is new. */
+  /** Remembers a sequence in place of those that it continues; `exportRow` is called only when it is new. */
   add(tokenIds: Int32Array, promptLength: number, exportRow: () => Float32Array): void {
     if (!this.enabled || tokenIds.length === 0) return;
     const keys: number[] = [];
     let hash = hashStart;
     for (let length = 1; length <= tokenIds.length; length++) {
       hash = extendHash(hash, tokenIds[length - 1] as number);
-      if (length === promptLength || length === tokenIds.length) keys.push(keyOf(hash, length));
+      const key = keyOf(hash, length);
+      if (length === promptLength || length === tokenIds.length) keys.push(key);
+      const earlier = this.byKey.get(key);
+      const continued = earlier?.tokenIds.length === length && length < tokenIds.length;
+      if (continued && commonLength(earlier.tokenIds, tokenIds) === length) this.forget(earlier);
     }
     const known = this.byKey.get(keys.at(-1) as number);
     if (known !== undefined && known.tokenIds.length >= tokenIds.length && commonLength(known.tokenIds, tokenIds) === tokenIds.length)
