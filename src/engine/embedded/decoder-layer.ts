@@ -6,70 +6,114 @@ import { linear } from "./ops/linear.ts";
 import { reshape, transpose } from "./ops/reshape.ts";
 import { rmsNorm } from "./ops/rms-norm.ts";
 import { type RotaryInputs, rotary } from "./ops/rotary.ts";
+import { selectRows } from "./ops/select-rows.ts";
 import { swiglu } from "./ops/swiglu.ts";
 import type { Tape } from "./tape.ts";
 
+/** A batch of query positions: all of them, or those that the loss needs. */
+interface Queries {
+  /** Positions [B, R]. */
+  readonly positions: Value;
+  /** Additive attention mask [B or 1, 1, R, T]. */
+  readonly mask: Value;
+  /** Shape values [B, R, heads * size] and [B, R, heads, size]. */
+  readonly flatHeads: Value;
+  readonly splitHeads: Value;
+}
+
 /** Graph inputs and shape values that all layers share. */
 export interface LayerContext {
-  readonly rotary: RotaryInputs;
-  /** Additive attention mask [B or 1, 1, T, T]. */
-  readonly mask: Value;
-  /** Shape values [B, T, heads * size] and [B, T, heads, size] for query heads and for key-value heads. */
-  readonly flatHeads: Readonly<Record<"query" | "keyValue", Value>>;
-  readonly splitHeads: Readonly<Record<"query" | "keyValue", Value>>;
+  readonly tables: Omit<RotaryInputs, "positions">;
+  /** Every position as a query: R = T. */
+  readonly queries: Queries;
+  /** Shape values of keys and values: [B, T, heads * size] and [B, T, heads, size]. */
+  readonly flatKeys: Value;
+  readonly splitKeys: Value;
+}
+
+/** The positions that the loss needs, for the last layer: the others go into it as keys and values only. */
+export interface SelectedQueries extends Queries {
+  /** Flat indices [B*R] of the positions in [B*T]; distinct. */
+  readonly rows: Value;
+}
+
+function queryShapes(tape: Tape, shape: ModelShape, positions: Value) {
+  const size = tape.apply("Shape", [positions]);
+  const withHeads = (...sizes: number[]) => tape.apply("Concat", [size, tape.graph.integers(...sizes)], { axis: 0 });
+  return { flat: (heads: number) => withHeads(heads * shape.headSize), split: (heads: number) => withHeads(heads, shape.headSize) };
 }
 
 /** Declares the inputs that layers need: `positions` [B, T], `mask`, `cosine`, `sine` and, for gradients, `negativeSine`. */
 export function layerContext(tape: Tape, shape: ModelShape): LayerContext {
   const { graph } = tape;
   const positions = graph.input("positions", "int64", ["B", "T"]);
-  const mask = graph.input("mask", "float", ["maskRows", 1, "T", "T"]);
+  const mask = graph.input("mask", "float", ["maskBatch", 1, "T", "T"]);
   const table = (name: string) => graph.input(name, "float", [shape.maxPositions, shape.headSize / 2]);
   const cosine = table("cosine");
   const sine = table("sine");
   const negativeSine = tape.differentiate ? table("negativeSine") : sine;
-  const batchAndLength = graph.apply("Shape", [positions]);
-  const withHeads = (...sizes: number[]) => graph.apply("Concat", [batchAndLength, graph.integers(...sizes)], { axis: 0 });
+  const { flat, split } = queryShapes(tape, shape, positions);
   return {
-    rotary: { positions, cosine, sine, negativeSine },
-    mask,
-    flatHeads: { query: withHeads(shape.heads * shape.headSize), keyValue: withHeads(shape.keyValueHeads * shape.headSize) },
-    splitHeads: { query: withHeads(shape.heads, shape.headSize), keyValue: withHeads(shape.keyValueHeads, shape.headSize) },
+    tables: { cosine, sine, negativeSine },
+    queries: { positions, mask, flatHeads: flat(shape.heads), splitHeads: split(shape.heads) },
+    flatKeys: flat(shape.keyValueHeads),
+    splitKeys: split(shape.keyValueHeads),
   };
 }
 
 /**
- * x [B*T, hidden] through one layer. `parameter` gives the graph value of one of the layer's tensors by the end of its
- * Hugging Face name, e.g. `mlp.up_proj.weight`.
+ * Declares the inputs that name the last layer's queries: `selectedRows` [B*R], `selectedPositions` [B, R] and
+ * `selectedMaskRows` [B, R], the rows of the mask (all its matrices one under the other) that belong to them.
  */
-export function decoderLayer(tape: Tape, shape: ModelShape, x: Value, parameter: (suffix: string) => Value, context: LayerContext): Value {
+export function selectedQueries(tape: Tape, shape: ModelShape, context: LayerContext): SelectedQueries {
+  const { graph } = tape;
+  const rows = graph.input("selectedRows", "int64", ["BR"]);
+  const positions = graph.input("selectedPositions", "int64", ["B", "R"]);
+  const maskRows = graph.input("selectedMaskRows", "int64", ["B", "R"]);
+  const stacked = tape.apply("Flatten", [context.queries.mask], { axis: 3 });
+  const mask = tape.apply("Unsqueeze", [tape.apply("Gather", [stacked, maskRows], { axis: 0 }), graph.integers(1)]);
+  const { flat, split } = queryShapes(tape, shape, positions);
+  return { rows, positions, mask, flatHeads: flat(shape.heads), splitHeads: split(shape.heads) };
+}
+
+/**
+ * x [B*T, hidden] through one layer. `parameter` gives the graph value of one of the layer's tensors by the end of its
+ * Hugging Face name, e.g. `mlp.up_proj.weight`. With `selected` (the last layer) the result is [B*R, hidden].
+ */
+export function decoderLayer(
+  tape: Tape,
+  shape: ModelShape,
+  x: Value,
+  parameter: (suffix: string) => Value,
+  context: LayerContext,
+  selected?: SelectedQueries,
+): Value {
   const { heads, keyValueHeads, headSize, hiddenSize, rmsNormEps } = shape;
+  const queries = selected ?? context.queries;
+  const pick = (rows: Value) => (selected === undefined ? rows : selectRows(tape, rows, selected.rows));
   const normalised = rmsNorm(tape, x, parameter("input_layernorm.weight"), hiddenSize, rmsNormEps);
-
-  const project = (name: "q_proj" | "k_proj" | "v_proj"): Value => {
+  const project = (input: Value, name: "q_proj" | "k_proj" | "v_proj"): Value => {
     const bias = shape.qkvBias ? { bias: parameter(`self_attn.${name}.bias`) } : undefined;
-    const projected = linear(tape, normalised, parameter(`self_attn.${name}.weight`), bias);
-    const count = name === "q_proj" ? heads : keyValueHeads;
-    const kind = name === "q_proj" ? "query" : "keyValue";
-    const flat = [-1, count * headSize];
-    let split: Value;
-    if (name === "v_proj") split = reshape(tape, projected, context.splitHeads[kind], flat);
-    else {
-      const turned = rotary(tape, reshape(tape, projected, context.flatHeads[kind], flat), count, context.rotary);
-      split = reshape(tape, turned, [0, 0, count, headSize], [0, 0, count * headSize]);
-    }
-    return transpose(tape, split, [0, 2, 1, 3]);
+    return linear(tape, input, parameter(`self_attn.${name}.weight`), bias);
   };
-
-  const query = reshape(tape, project("q_proj"), [0, keyValueHeads, -1, headSize], [0, heads, -1, headSize]);
-  const attended = attention(tape, query, project("k_proj"), project("v_proj"), context.mask, {
+  /** [N, heads * size] turned by its positions, as [B, heads, R, size]. */
+  const turn = (projected: Value, count: number, flatShape: Value, positions: Value): Value => {
+    const flat = reshape(tape, projected, flatShape, [-1, count * headSize]);
+    const turned = rotary(tape, flat, count, { positions, ...context.tables });
+    return transpose(tape, reshape(tape, turned, [0, 0, count, headSize], [0, 0, count * headSize]), [0, 2, 1, 3]);
+  };
+  const perHead = turn(project(pick(normalised), "q_proj"), heads, queries.flatHeads, queries.positions);
+  const query = reshape(tape, perHead, [0, keyValueHeads, -1, headSize], [0, heads, -1, headSize]);
+  const key = turn(project(normalised, "k_proj"), keyValueHeads, context.flatKeys, context.queries.positions);
+  const splitValue = reshape(tape, project(normalised, "v_proj"), context.splitKeys, [-1, keyValueHeads * headSize]);
+  const attended = attention(tape, query, key, transpose(tape, splitValue, [0, 2, 1, 3]), queries.mask, {
     heads,
     keyValueHeads,
     scale: 1 / Math.sqrt(headSize),
   });
-  const perHead = reshape(tape, attended, [0, heads, -1, headSize], [0, keyValueHeads, -1, headSize]);
-  const merged = reshape(tape, transpose(tape, perHead, [0, 2, 1, 3]), [-1, heads * headSize], context.splitHeads.query);
-  const afterAttention = linear(tape, merged, parameter("self_attn.o_proj.weight"), { residual: x });
+  const separate = reshape(tape, attended, [0, heads, -1, headSize], [0, keyValueHeads, -1, headSize]);
+  const merged = reshape(tape, transpose(tape, separate, [0, 2, 1, 3]), [-1, heads * headSize], queries.splitHeads);
+  const afterAttention = linear(tape, merged, parameter("self_attn.o_proj.weight"), { residual: pick(x) });
 
   const inner = rmsNorm(tape, afterAttention, parameter("post_attention_layernorm.weight"), hiddenSize, rmsNormEps);
   const gate = linear(tape, inner, parameter("mlp.gate_proj.weight"));

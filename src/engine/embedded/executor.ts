@@ -1,7 +1,7 @@
 import type * as ort from "onnxruntime-node";
 import type { HeadVariant } from "./head-loss.ts";
 import type { MicroBatch } from "./micro-batch.ts";
-import { causalMask, floatTensor, integerTensor } from "./runtime.ts";
+import { causalMask, floatTensor, integerTensor, type RotaryTables } from "./runtime.ts";
 
 /** Log-probability and entropy of each trained token of a micro-batch. */
 export interface TokenScores {
@@ -41,6 +41,20 @@ export function headFeeds(batch: MicroBatch, vocabularySize: number, termWidth: 
       maskTable: floatTensor(batch.grammar.table, [batch.grammar.tableRows, vocabularySize]),
       maskIndex: integerTensor(batch.grammar.index, [count]),
     }),
+  };
+}
+
+/** The inputs of `layerContext` and `selectedQueries`. */
+export function positionFeeds(batch: MicroBatch, tables: RotaryTables, causalMasks: CausalMasks): Record<string, ort.Tensor> {
+  const { length, selected } = batch;
+  const selectedSize = [batch.batch, selected.count];
+  return {
+    positions: integerTensor(batch.positions, [batch.batch, length]),
+    mask: batch.mask ? floatTensor(batch.mask, [batch.batch, 1, length, length]) : causalMasks.get(length),
+    ...tables,
+    selectedRows: integerTensor(selected.rows),
+    selectedPositions: integerTensor(selected.positions, selectedSize),
+    selectedMaskRows: integerTensor(selected.maskRows, selectedSize),
   };
 }
 

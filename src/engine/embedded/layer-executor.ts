@@ -1,11 +1,21 @@
 import type * as ort from "onnxruntime-node";
 import type { ModelShape } from "./architecture.ts";
-import { CausalMasks, type Executor, floats, headFeeds, headVariant, SessionCache, scatterAddRows, type TokenScores } from "./executor.ts";
+import {
+  CausalMasks,
+  type Executor,
+  floats,
+  headFeeds,
+  headVariant,
+  positionFeeds,
+  SessionCache,
+  scatterAddRows,
+  type TokenScores,
+} from "./executor.ts";
 import { termColumns } from "./head-loss.ts";
 import { headGraph, layerGraph, layerSuffixes } from "./layer-graphs.ts";
 import type { MicroBatch } from "./micro-batch.ts";
 import type { Parameters } from "./parameters.ts";
-import { createSession, floatTensor, integerTensor, type RotaryTables } from "./runtime.ts";
+import { createSession, floatTensor, type RotaryTables } from "./runtime.ts";
 import { accumulatedName, gradientName } from "./tape.ts";
 import { embeddingName, finalNormName, headName, layerPrefix } from "./train-graph.ts";
 
@@ -24,8 +34,11 @@ export class LayerExecutor implements Executor {
     this.suffixes = layerSuffixes(shape);
   }
 
-  private layerSession(differentiate: boolean): Promise<ort.InferenceSession> {
-    return this.sessions.get(`layer ${differentiate}`, () => createSession(layerGraph(this.shape, differentiate), this.threads));
+  private layerSession(layer: number, differentiate: boolean): Promise<ort.InferenceSession> {
+    const last = layer === this.shape.layers - 1;
+    return this.sessions.get(`layer ${last} ${differentiate}`, () =>
+      createSession(layerGraph(this.shape, last, differentiate), this.threads),
+    );
   }
 
   private embed(batch: MicroBatch): ort.Tensor {
@@ -37,15 +50,6 @@ export class LayerExecutor implements Executor {
       rows.set(matrix.subarray(start, start + hiddenSize), index * hiddenSize);
     });
     return floatTensor(rows, [batch.tokens.length, hiddenSize]);
-  }
-
-  private contextFeeds(batch: MicroBatch): Record<string, ort.Tensor> {
-    const { length } = batch;
-    return {
-      positions: integerTensor(batch.positions, [batch.batch, length]),
-      mask: batch.mask ? floatTensor(batch.mask, [batch.batch, 1, length, length]) : this.causalMasks.get(length),
-      ...this.tables,
-    };
   }
 
   private layerWeights(layer: number): Record<string, ort.Tensor> {
@@ -64,9 +68,9 @@ export class LayerExecutor implements Executor {
 
   /** The input of every layer and the output of the last one. */
   private async forward(batch: MicroBatch, context: Record<string, ort.Tensor>, keep: boolean): Promise<ort.Tensor[]> {
-    const session = await this.layerSession(false);
     const activations = [this.embed(batch)];
     for (let layer = 0; layer < this.shape.layers; layer++) {
+      const session = await this.layerSession(layer, false);
       const { y } = await session.run({ x: activations.at(-1) as ort.Tensor, ...context, ...this.layerWeights(layer) });
       if (!keep) activations.pop();
       activations.push(y as ort.Tensor);
@@ -91,22 +95,22 @@ export class LayerExecutor implements Executor {
   }
 
   async score(batch: MicroBatch): Promise<TokenScores> {
-    const activations = await this.forward(batch, this.contextFeeds(batch), false);
+    const activations = await this.forward(batch, positionFeeds(batch, this.tables, this.causalMasks), false);
     const outputs = await this.head(batch, activations.at(-1) as ort.Tensor, undefined, false);
     return { logprobs: floats(outputs, "logprobs"), entropies: floats(outputs, "entropies") };
   }
 
   async train(batch: MicroBatch, terms: Float32Array, entropyBonus: boolean): Promise<TokenScores> {
     const { shape, parameters } = this;
-    const context = this.contextFeeds(batch);
+    const context = positionFeeds(batch, this.tables, this.causalMasks);
     const activations = await this.forward(batch, context, true);
     const outputs = await this.head(batch, activations.pop() as ort.Tensor, terms, entropyBonus);
     scatterAddRows(parameters.view(headName(shape), "gradients"), batch.labels, floats(outputs, "labelGradient"), shape.hiddenSize);
-    const session = await this.layerSession(true);
     let dy = outputs["dx"] as ort.Tensor;
     for (let layer = shape.layers - 1; layer >= 0; layer--) {
       const gradients = this.gradientTensors(this.suffixes, layerPrefix(layer));
       const feeds = { x: activations.pop() as ort.Tensor, dy, ...context, ...this.layerWeights(layer), ...gradients.feeds };
+      const session = await this.layerSession(layer, true);
       dy = (await session.run(feeds, { ...gradients.fetches, dx: null }))["dx"] as ort.Tensor;
     }
     scatterAddRows(parameters.view(embeddingName, "gradients"), batch.tokens, dy.data as Float32Array, shape.hiddenSize);

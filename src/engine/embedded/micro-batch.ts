@@ -1,7 +1,7 @@
 /** Turns a plan into the arrays that one run of the graphs takes. */
 import type { ScoredSequence } from "../engine.ts";
 import { GrammarCursor, type GrammarRows } from "./grammar-replay.ts";
-import type { BatchPlan, RowPlan } from "./pack-plan.ts";
+import { type BatchPlan, lengthMultiple, type RowPlan } from "./pack-plan.ts";
 import { maskedScore } from "./runtime.ts";
 
 /** A sequence to score, optionally towards other tokens than its own (`targets` of TrainingExample). */
@@ -15,6 +15,16 @@ export interface TrainedToken {
   readonly position: number;
 }
 
+export interface SelectedPositions {
+  /** R: how many in each row. */
+  readonly count: number;
+  /** Flat indices [batch * R] into the batch; distinct. */
+  readonly rows: BigInt64Array;
+  readonly positions: BigInt64Array;
+  /** Which rows of the mask (all its matrices one under the other) are theirs. */
+  readonly maskRows: BigInt64Array;
+}
+
 export interface MicroBatch {
   readonly batch: number;
   readonly length: number;
@@ -25,7 +35,9 @@ export interface MicroBatch {
   readonly mask: Float32Array | undefined;
   /** The trained tokens, in the order of `rows`, `labels` and `maskIndex`. */
   readonly trained: readonly TrainedToken[];
-  /** For each trained token the flat index of the position that predicts it; distinct. */
+  /** The positions that the last layer computes: all that predict a trained token, filled up to the same number in every row. */
+  readonly selected: SelectedPositions;
+  /** For each trained token the index, among the selected ones, of the position that predicts it; distinct. */
   readonly rows: BigInt64Array;
   readonly labels: BigInt64Array;
   /** Bias rows of the grammar states that occur, and which one each trained token uses; undefined without a grammar. */
@@ -55,7 +67,9 @@ class MaskTable {
 
   finish(): MicroBatch["grammar"] {
     const table = new Float32Array(this.rows.length * this.vocabularySize);
-    this.rows.forEach((row, index) => table.set(row, index * this.vocabularySize));
+    this.rows.forEach((row, index) => {
+      table.set(row, index * this.vocabularySize);
+    });
     return { table, tableRows: this.rows.length, index: BigInt64Array.from(this.index, BigInt) };
   }
 }
@@ -78,6 +92,33 @@ function writeRowMask(mask: Float32Array, row: RowPlan): void {
   for (let query = start; query < length; query++) see(query, query, query + 1);
 }
 
+/**
+ * Selects the needed offsets of every row (in their order), and behind them others of the same row, so that all rows select
+ * equally many and none twice.
+ */
+function selectPositions(
+  needed: readonly (readonly number[])[],
+  length: number,
+  positions: BigInt64Array,
+  packed: boolean,
+): SelectedPositions {
+  const most = needed.reduce((largest, offsets) => Math.max(largest, offsets.length), 1);
+  const count = Math.min(length, Math.ceil(most / lengthMultiple) * lengthMultiple);
+  const rows: number[] = [];
+  needed.forEach((offsets, row) => {
+    const taken = new Set(offsets);
+    const chosen = [...offsets];
+    for (let offset = 0; chosen.length < count; offset++) if (!taken.has(offset)) chosen.push(offset);
+    for (const offset of chosen) rows.push(row * length + offset);
+  });
+  return {
+    count,
+    rows: BigInt64Array.from(rows, BigInt),
+    positions: BigInt64Array.from(rows, (row) => positions[row] as bigint),
+    maskRows: BigInt64Array.from(rows, (row) => BigInt(packed ? row : row % length)),
+  };
+}
+
 /** @throws RangeError naming the sequence and position where the grammar forbids a token. */
 export function microBatch(
   plan: BatchPlan,
@@ -91,7 +132,7 @@ export function microBatch(
   const positions = new BigInt64Array(batch * length);
   const mask = plan.packed ? new Float32Array(batch * length * length) : undefined;
   const trained: TrainedToken[] = [];
-  const rows: number[] = [];
+  const needed: number[][] = plan.rows.map(() => []);
   const labels: number[] = [];
   const masks = plan.rows.some((row) => row.sequences.some(({ index }) => sequences[index]?.grammar))
     ? new MaskTable(grammarRows, vocabularySize)
@@ -112,13 +153,14 @@ export function microBatch(
       for (let position = row.shared; position < last; position++) put(start + position - row.shared, sequence, position);
       replay(sequence, index, (position, label, cursor) => {
         trained.push({ sequence: index, position });
-        rows.push(start + position - 1 - row.shared);
+        needed[rowIndex]?.push(start + position - 1 - row.shared - base);
         labels.push(label);
         masks?.add(cursor);
       });
       start += last - row.shared;
     }
   });
+  const selected = selectPositions(needed, length, positions, plan.packed);
   return {
     batch,
     length,
@@ -126,7 +168,8 @@ export function microBatch(
     positions,
     mask,
     trained,
-    rows: BigInt64Array.from(rows, BigInt),
+    selected,
+    rows: BigInt64Array.from(needed.flatMap((offsets, row) => offsets.map((_, index) => BigInt(row * selected.count + index)))),
     labels: BigInt64Array.from(labels, BigInt),
     grammar: masks?.finish(),
   };

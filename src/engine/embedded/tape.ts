@@ -81,6 +81,12 @@ export class Tape {
     this.gradients.set(value, gradient);
   }
 
+  /** The gradient that has reached `value` so far, if any. */
+  knownGradient(value: Value): Value | undefined {
+    return this.gradients.get(value);
+  }
+
+  /** The gradient of `value`. @throws Error when none reaches it. */
   gradient(value: Value): Value {
     const gradient = this.gradients.get(value);
     if (gradient === undefined) throw new Error(`no gradient reaches ${value}`);

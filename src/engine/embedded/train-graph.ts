@@ -1,9 +1,10 @@
 /** The whole model as one graph: tokens and weights in, log-probabilities and (when differentiated) gradients out. */
 import { type ModelShape, type ParameterSpec, parameterSpecs } from "./architecture.ts";
-import { decoderLayer, layerContext } from "./decoder-layer.ts";
+import { decoderLayer, layerContext, selectedQueries } from "./decoder-layer.ts";
 import { type HeadVariant, headLoss } from "./head-loss.ts";
 import type { Value } from "./onnx-model.ts";
 import { rmsNorm } from "./ops/rms-norm.ts";
+import { selectRows } from "./ops/select-rows.ts";
 import { Tape } from "./tape.ts";
 
 export const embeddingName = "model.embed_tokens.weight";
@@ -20,21 +21,8 @@ export function layerPrefix(layer: number): string {
 }
 
 /**
- * The rows of the hidden states x [B*T, hidden] at input `rows` [M]; backwards they are put into a zero matrix. Rows are
- * distinct, so nothing is added twice (ScatterND with duplicate indices races between threads).
- */
-export function selectRows(tape: Tape, x: Value): Value {
-  const rows = tape.graph.input("rows", "int64", ["M"]);
-  const selected = tape.apply("Gather", [x, rows], { axis: 0 });
-  return tape.record([x], selected, (d) => {
-    const zeros = tape.apply("ConstantOfShape", [tape.apply("Shape", [x])]);
-    tape.accumulate(x, tape.apply("ScatterND", [zeros, tape.apply("Reshape", [rows, tape.graph.integers(-1, 1)]), d]));
-  });
-}
-
-/**
- * Inputs: `tokens`, `positions` [B, T], `mask`, rotary tables, `rows` [M] and the head's inputs, all weights under their
- * Hugging Face names and, when differentiating, the gradients so far (`accumulated.<name>`). Outputs: those of `headLoss`,
+ * Inputs: `tokens` [B, T], those of `layerContext` and `selectedQueries`, `rows` [M] (of the selected positions) and the head's
+ * inputs, all weights under their Hugging Face names and, when differentiating, the gradients so far (`accumulated.<name>`). Outputs: those of `headLoss`,
  * `gradient.<name>` and `embeddingGradient` [B*T, hidden], which is added to the rows of the tokens on the host.
  */
 export function trainGraph(shape: ModelShape, variant: HeadVariant, differentiate = true): Uint8Array {
@@ -53,10 +41,13 @@ export function trainGraph(shape: ModelShape, variant: HeadVariant, differentiat
     graph.output("embeddingGradient", "float", ["N", shape.hiddenSize]);
   });
   const context = layerContext(tape, shape);
+  const selected = selectedQueries(tape, shape, context);
   for (let layer = 0; layer < shape.layers; layer++) {
-    x = decoderLayer(tape, shape, x, (suffix) => parameter(layerPrefix(layer) + suffix), context);
+    const last = layer === shape.layers - 1 ? selected : undefined;
+    x = decoderLayer(tape, shape, x, (suffix) => parameter(layerPrefix(layer) + suffix), context, last);
   }
-  const hidden = rmsNorm(tape, selectRows(tape, x), parameter(finalNormName), shape.hiddenSize, shape.rmsNormEps);
+  const rows = selectRows(tape, x, graph.input("rows", "int64", ["M"]));
+  const hidden = rmsNorm(tape, rows, parameter(finalNormName), shape.hiddenSize, shape.rmsNormEps);
   headLoss(tape, hidden, shape.tiedHead ? matrix : parameter("lm_head.weight"), shape.vocabularySize, shape.hiddenSize, variant);
   if (differentiate) tape.backward();
   return graph.build();

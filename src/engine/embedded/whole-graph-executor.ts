@@ -1,10 +1,20 @@
 import type * as ort from "onnxruntime-node";
 import type { ModelShape } from "./architecture.ts";
-import { CausalMasks, type Executor, floats, headFeeds, headVariant, SessionCache, scatterAddRows, type TokenScores } from "./executor.ts";
+import {
+  CausalMasks,
+  type Executor,
+  floats,
+  headFeeds,
+  headVariant,
+  positionFeeds,
+  SessionCache,
+  scatterAddRows,
+  type TokenScores,
+} from "./executor.ts";
 import { termColumns } from "./head-loss.ts";
 import type { MicroBatch } from "./micro-batch.ts";
 import type { Parameters } from "./parameters.ts";
-import { createSession, floatTensor, integerTensor, type RotaryTables } from "./runtime.ts";
+import { createSession, integerTensor, type RotaryTables } from "./runtime.ts";
 import { accumulatedName, gradientName } from "./tape.ts";
 import { embeddingName, headName, trainGraph } from "./train-graph.ts";
 
@@ -44,15 +54,12 @@ export class WholeGraphExecutor implements Executor {
     const session = await this.sessions.get(JSON.stringify({ ...variant, differentiate }), () =>
       createSession(trainGraph(shape, variant, differentiate), this.threads),
     );
-    const size = [batch.batch, batch.length];
     const outputs = await session.run(
       {
         ...parameters.weightTensors,
         ...headFeeds(batch, shape.vocabularySize, termColumns.length, terms),
-        tokens: integerTensor(batch.tokens, size),
-        positions: integerTensor(batch.positions, size),
-        mask: batch.mask ? floatTensor(batch.mask, [batch.batch, 1, batch.length, batch.length]) : this.causalMasks.get(batch.length),
-        ...this.tables,
+        tokens: integerTensor(batch.tokens, [batch.batch, batch.length]),
+        ...positionFeeds(batch, this.tables, this.causalMasks),
         ...(differentiate && this.gradientFeeds),
       },
       differentiate

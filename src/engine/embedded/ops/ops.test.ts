@@ -5,12 +5,12 @@ import { elementCount } from "../architecture.ts";
 import type { ElementType, Value } from "../onnx-model.ts";
 import { causalMask, createSession, floatTensor, integerTensor, rotaryTables } from "../runtime.ts";
 import { accumulatedName, gradientName, Tape } from "../tape.ts";
-import { selectRows } from "../train-graph.ts";
 import { attention } from "./attention.ts";
 import { linear } from "./linear.ts";
 import { reshape, transpose } from "./reshape.ts";
 import { rmsNorm } from "./rms-norm.ts";
 import { rotary } from "./rotary.ts";
+import { selectRows } from "./select-rows.ts";
 import { swiglu } from "./swiglu.ts";
 
 const rng = new Rng(5);
@@ -122,8 +122,19 @@ const cases: Record<string, Case> = {
   "selection of rows": {
     inputs: { x: random(5, 3) },
     constants: { rows: integerTensor([3, 0, 4]) },
+    declare: { rows: "int64" },
     output: [3, 3],
-    build: (tape) => selectRows(tape, "x"),
+    build: (tape) => selectRows(tape, "x", "rows"),
+  },
+  "selection of rows that are used otherwise too": {
+    inputs: { x: random(5, 3), w: random(3, 3) },
+    constants: { rows: integerTensor([3, 0, 4, 1, 2]) },
+    declare: { rows: "int64" },
+    output: [5, 3],
+    build: (tape) => {
+      const selected = selectRows(tape, "x", "rows");
+      return linear(tape, "x", "w", { residual: selected });
+    },
   },
 };
 
