@@ -45,13 +45,14 @@ export class ScriptedSampler implements Sampler {
   private async one(request: SampleRequest, sampleIndex: number): Promise<SampledTokens> {
     const said = await this.script(request.promptTokenIds, request, sampleIndex);
     const { encode, decode, logprob = -0.5 } = this.options;
-    if (typeof said === "string" && encode === undefined)
+    if (typeof said === "string" && encode === undefined) {
       throw new TypeError("ScriptedSampler: the script answered with text: give the option `encode`");
+    }
     const whole = typeof said === "string" ? (encode as (text: string) => readonly number[])(said) : said.tokenIds;
     const tokenIds = whole.slice(0, request.maxTokens);
     const cut = tokenIds.length < whole.length;
-    const text =
-      !cut && typeof said === "string" ? said : ((!cut && typeof said !== "string" ? said.text : undefined) ?? decode?.(tokenIds) ?? "");
+    const wholeText = typeof said === "string" ? said : said.text;
+    const text = (cut ? undefined : wholeText) ?? decode?.(tokenIds) ?? "";
     return {
       tokenIds,
       logprobs: tokenIds.map(() => logprob),
