@@ -12,9 +12,12 @@ beforeAll(async () => {
 afterAll(() => rmSync(project.folder, { recursive: true, force: true }));
 
 describe("cosearch", () => {
-  test("a study trains, evaluates and reports the four systems; a second call finds everything done", async () => {
+  test("a study goes on after Ctrl-C, trains, evaluates and reports the four systems; a second call finds everything done", async () => {
     const study = join(project.folder, "study");
     const command = ["study", "--config", project.config, "--seeds", "1,2", "--run", study];
+    const stopped = await cosearch(command, { interruptAt: /step +2\/4/ });
+    expect(stopped.code).toBe(130);
+    expect(stopped.stderr).toContain("the same command goes on where it stopped");
     const first = await cosearch(command);
     expect(first).toMatchObject({ code: 0 });
     for (const name of ["Retrieval Only", "Fixed Ranker", "CoSearch", "Oracle", "CoSearch − Fixed Ranker", join(study, "report.html")]) {

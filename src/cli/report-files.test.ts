@@ -50,7 +50,7 @@ async function makeStudy(seeds: readonly number[]) {
   for (const system of ["retrieval-only", "fixed-ranker"] as const) await evaluated(system, 1, warmStartFolder(study, system), false);
 }
 
-describe("writeReport", () => {
+describe("writeReport", { timeout: 60_000 }, () => {
   test("writes a self-contained page and a summary for scripts", async () => {
     await makeStudy([1, 2]);
     const { html, summary } = await writeReport(study);

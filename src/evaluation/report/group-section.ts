@@ -19,7 +19,7 @@ function groupView(group: TrainingGroup): Html {
 <div class="gold">Accepted: ${group.goldAnswers.slice(0, 6).join(" · ")} &nbsp;·&nbsp; training step ${group.step} &nbsp;·&nbsp; group “${group.representativeQuery}” &nbsp;·&nbsp; ${
     group.answerInCandidates ? "an answer is among the candidates" : "no candidate holds an answer"
   }</div>
-<table style="margin-top:14px"><thead><tr><th>Query of the call</th><th style="text-align:left">Ranking (top first)</th><th>relevance</th><th>answer F1</th><th>reward</th><th>advantage</th></tr></thead>
+<table style="margin-top:14px"><thead><tr><th>Query of the call</th><th style="text-align:left">Ranking (top first)</th><th>for relevance</th><th>for the answer</th><th>reward</th><th>advantage</th></tr></thead>
 <tbody>${group.members.map(memberRow)}</tbody></table></div></article>`;
 }
 

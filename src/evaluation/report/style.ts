@@ -22,6 +22,7 @@ body { margin: 0; background: var(--paper); color: var(--ink); font: 16px/1.6 va
 main { max-width: 1080px; margin: 0 auto; padding: 64px 28px 96px; }
 h1, h2, h3 { font-family: var(--serif); font-weight: 600; line-height: 1.2; letter-spacing: -0.01em; text-wrap: balance; }
 h1 { font-size: clamp(32px, 5vw, 46px); margin: 6px 0 20px; }
+h1::first-letter { text-transform: uppercase; }
 h2 { font-size: 27px; margin: 0 0 10px; }
 h3 { font-size: 19px; margin: 0 0 6px; }
 p { margin: 0 0 16px; max-width: 70ch; }
@@ -61,7 +62,7 @@ svg text.value { font-size: 15px; font-weight: 600; fill: var(--ink); }
 svg line.grid { stroke: var(--line); stroke-width: 1; display: inline; }
 svg line.base { stroke: var(--faint); stroke-width: 1; }
 svg .line { fill: none; stroke-width: 2.4; stroke-linejoin: round; stroke-linecap: round; }
-svg .raw { fill: none; stroke-width: 1; opacity: 0.22; }
+svg .raw { fill: none; stroke-width: 1; opacity: 0.3; }
 svg .whisker { stroke-width: 4; stroke-linecap: round; opacity: 0.38; }
 svg .seed { fill: var(--card); stroke-width: 1.5; }
 svg .hover rect { fill: transparent; } svg .hover line { stroke: var(--faint); stroke-dasharray: 2 3; opacity: 0; } svg .hover:hover line { opacity: 1; }

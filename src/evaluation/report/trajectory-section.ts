@@ -81,7 +81,7 @@ function rewardLine(search: SearchRecord): Html | undefined {
     malformed: `−α for the format = ${score(reward.total, 2)}`,
     relevance: `relevance ${score(reward.relevanceTerm, 2)} alone = ${score(reward.total, 2)}`,
     "relevance+main": `relevance ${score(reward.relevanceTerm, 2)} + answer F1 ${score(reward.mainTerm, 2)} = ${score(reward.total, 2)}`,
-    main: `answer F1 ${score(reward.mainTerm, 2)} (no candidate holds the answer) = ${score(reward.total, 2)}`,
+    main: `answer F1 ${score(reward.total, 2)}, as no candidate holds the answer`,
   };
   return html`<p class="rewards"><span class="label">ranker reward</span>${parts[reward.rule]}</p>`;
 }
