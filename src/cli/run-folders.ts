@@ -75,7 +75,7 @@ export async function readReportSources(folder: string): Promise<ReportSources> 
   for (const { system, seed, path } of runs) {
     const key = systemKeyOf[system];
     const evaluation = await readEvaluation(path, heldOut);
-    if (evaluation) evaluated.push({ key, seed, records: evaluation.records });
+    if (evaluation) evaluated.push({ key, seed, records: evaluation.records, alarm: evaluation.header.alarm });
     curves.push({ key, seed, steps: await readCurve(path) });
   }
   const cosearch = runs.find(({ system }) => system === "cosearch");

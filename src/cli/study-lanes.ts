@@ -16,7 +16,7 @@ export interface LaneOptions {
 
 export interface LaneResult {
   readonly outcomes: ReadonlyMap<StudyJob, JobOutcome>;
-  /** The largest memory of this process and, for every lane, of its largest job, added up: an upper bound of what was used at once. */
+  /** This process and the jobs that ran at the same time, each at its largest so far, added up: an upper bound of what was used at once. */
   readonly peakMemoryBytes: number;
 }
 
@@ -26,20 +26,31 @@ export async function runLanes(jobs: readonly StudyJob[], options: LaneOptions):
   const outcomes = new Map<StudyJob, JobOutcome>();
   const failure = new AbortController();
   const signal = AbortSignal.any([options.signal, failure.signal]);
-  const lane = async (): Promise<number> => {
-    let peak = 0;
+  const memory = new Map<StudyJob, number>();
+  let peakMemoryBytes = 0;
+  const remember = (job: StudyJob, bytes: number) => {
+    memory.set(job, bytes);
+    peakMemoryBytes = Math.max(
+      peakMemoryBytes,
+      [...memory.values()].reduce((sum, used) => sum + used, process.resourceUsage().maxRSS * 1024),
+    );
+  };
+  const lane = async (): Promise<void> => {
     for (let job = queue.shift(); job && !signal.aborted; job = queue.shift()) {
       const current = job;
-      const outcome = await runJob(current, signal, (progress) => options.onProgress(current, progress));
-      peak = Math.max(peak, outcome.memoryBytes);
+      const outcome = await runJob(current, signal, (progress) => {
+        remember(current, progress.memoryBytes);
+        options.onProgress(current, progress);
+      });
+      remember(current, outcome.memoryBytes);
+      memory.delete(current);
       outcomes.set(current, outcome);
       options.onEnd(current, outcome);
       if (outcome.kind === "failed") failure.abort();
     }
-    return peak;
   };
-  const peaks = await Promise.all(Array.from({ length: options.lanes }, lane));
-  return { outcomes, peakMemoryBytes: peaks.reduce((sum, peak) => sum + peak, process.resourceUsage().maxRSS * 1024) };
+  await Promise.all(Array.from({ length: options.lanes }, lane));
+  return { outcomes, peakMemoryBytes };
 }
 
 /** Under `tsx` the sources run as they are, otherwise the built files. */

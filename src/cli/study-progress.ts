@@ -39,7 +39,7 @@ export class StudyProgress {
   end(job: StudyJob, outcome: JobOutcome): void {
     if (outcome.kind === "finished") {
       this.done.set(job, 1);
-      this.line(job, outcome.alarm === undefined ? "finished" : `stopped by the alarm: ${outcome.alarm}`);
+      this.line(job, outcome.alarm === undefined ? "finished" : `alarm: ${outcome.alarm}`);
     } else this.line(job, outcome.kind);
   }
 

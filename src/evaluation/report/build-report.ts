@@ -12,6 +12,7 @@ import {
   type SystemKey,
   type SystemReport,
   systemKeys,
+  systemLabels,
   type TrainingGroup,
 } from "./report-data.ts";
 
@@ -20,6 +21,8 @@ export interface EvaluatedSystem {
   readonly key: SystemKey;
   readonly seed?: number;
   readonly records: readonly QuestionRecord[];
+  /** Why its training ended early, if the alarm stopped it. */
+  readonly alarm?: string;
 }
 
 export interface ReportSources {
@@ -62,6 +65,9 @@ export function buildReport(sources: ReportSources): ReportData {
   return {
     title: config.name,
     ...(config.note === undefined ? {} : { note: config.note }),
+    alarms: sources.evaluated.flatMap(({ key, seed, alarm }) =>
+      alarm === undefined ? [] : [`${systemLabels[key].name}${seed === undefined ? "" : `, seed ${seed}`}: ${alarm}`],
+    ),
     seeds,
     steps: config.training.steps,
     candidates: config.retrieval.candidates,

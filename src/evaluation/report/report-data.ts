@@ -79,6 +79,8 @@ export interface TrainingGroupMember {
 export interface ReportData {
   readonly title: string;
   readonly note?: string;
+  /** Systems whose training the alarm ended early, with the reason. */
+  readonly alarms: readonly string[];
   readonly seeds: readonly number[];
   readonly steps: number;
   /** N and K. */

@@ -36,6 +36,7 @@ function header(data: ReportData): Html {
 trial and reward: the agent is paid for right answers, the ranker for putting useful passages first. This page compares it with the same agent trained on a plain
 retriever, on a ranker that stays frozen, and on an oracle that always knows which passage holds the answer.</p>
 ${data.note !== undefined && html`<p class="note">${data.note}</p>`}
+${data.alarms.length > 0 && html`<p class="note">The alarm ended training early, and the last good checkpoint stands for it. ${data.alarms.join(" · ")}</p>`}
 ${verdict(data)}
 <dl class="facts">${facts(data).map(([name, value]) => html`<div><dt>${name}</dt><dd>${value}</dd></div>`)}</dl>
 </header>`;

@@ -9,6 +9,7 @@ function data(difference: Interval): ReportData {
   const system = { scores: { f1, searches: { mean: 1.67, low: 1.6, high: 1.7 } }, seeds: [], f1ByHops: [], questions: 800 };
   return {
     title: "test",
+    alarms: [],
     seeds: [1],
     steps: 10,
     candidates: 10,
