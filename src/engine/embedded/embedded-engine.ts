@@ -145,16 +145,7 @@ export class EmbeddedEngine implements TrainableEngine {
     if (batch.length === 0) return;
     this.waiting = [];
     const aborted = new Int32Array(new SharedArrayBuffer(4 * batch.length));
-    const stopListening = batch.map(({ request, reject }, index) => {
-      const { signal } = request;
-      const abort = () => {
-        Atomics.store(aborted, index, 1);
-        reject(signal?.reason as Error);
-      };
-      if (signal?.aborted) abort();
-      signal?.addEventListener("abort", abort);
-      return () => signal?.removeEventListener("abort", abort);
-    });
+    const stopListening = listenForAborts(batch, aborted);
     const requests = batch.map(({ request: { signal, ...request } }) => request);
     this.post({ method: "sample", requests, aborted: aborted.buffer })
       .then(
@@ -169,9 +160,7 @@ export class EmbeddedEngine implements TrainableEngine {
           for (const { reject } of batch) reject(error);
         },
       )
-      .finally(() => {
-        for (const stop of stopListening) stop();
-      });
+      .finally(stopListening);
   }
 
   private settle(answer: WorkerAnswer): void {
@@ -189,6 +178,31 @@ export class EmbeddedEngine implements TrainableEngine {
     for (const sample of this.waiting) sample.reject(this.ended);
     this.waiting = [];
   }
+}
+
+/**
+ * Rejects samples whose signal aborts and sets their flags, which the worker reads. One listener a signal: many requests may share
+ * one. The returned function ends it.
+ */
+function listenForAborts(batch: readonly WaitingSample[], aborted: Int32Array): () => void {
+  const listeners = new Map<AbortSignal, () => void>();
+  for (const { request } of batch) {
+    const { signal } = request;
+    if (signal === undefined || listeners.has(signal)) continue;
+    const abort = () => {
+      batch.forEach(({ request, reject }, index) => {
+        if (request.signal !== signal) return;
+        Atomics.store(aborted, index, 1);
+        reject(signal.reason as Error);
+      });
+    };
+    if (signal.aborted) abort();
+    signal.addEventListener("abort", abort);
+    listeners.set(signal, abort);
+  }
+  return () => {
+    for (const [signal, abort] of listeners) signal.removeEventListener("abort", abort);
+  };
 }
 
 function startWorker(options: EmbeddedEngineOptions): Worker {
