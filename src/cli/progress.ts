@@ -17,6 +17,7 @@ export function createProgress({ name, silent, every = 5 }: { name: string; sile
 }
 
 function barProgress(name: string): Progress {
+  const left = remaining();
   let bar: cliProgress.SingleBar | undefined;
   const stop = () => {
     bar?.stop();
@@ -24,14 +25,11 @@ function barProgress(name: string): Progress {
   };
   return {
     update(done, total, words) {
-      if (!bar) {
-        const format = `${name} {bar} {value}/{total}  {eta_formatted} left  {words}`;
-        bar = new cliProgress.SingleBar(
-          { format, stream: process.stderr, hideCursor: true, etaBuffer: 20, barsize: 24 },
-          cliProgress.Presets.rect,
-        );
-        bar.start(total, done, { words });
-      } else bar.update(done, { words });
+      const shown = { words, left: left(done, total) };
+      if (bar) return bar.update(done, shown);
+      const format = `${name} {bar} {value}/{total}{left}  {words}`;
+      bar = new cliProgress.SingleBar({ format, stream: process.stderr, hideCursor: true, barsize: 24 }, cliProgress.Presets.rect);
+      bar.start(total, done, shown);
     },
     line(text) {
       stop();
@@ -43,19 +41,28 @@ function barProgress(name: string): Progress {
 
 function lineProgress(name: string, every: number): Progress {
   const started = performance.now();
-  let first: { done: number; at: number } | undefined;
+  const left = remaining();
   return {
     update(done, total, words) {
-      first ??= { done, at: performance.now() };
+      const still = left(done, total);
       if (done % every !== 0 && done !== total) return;
-      const left = estimate(done - first.done, total - done, (performance.now() - first.at) / 1000);
-      const elapsed = duration((performance.now() - started) / 1000);
-      process.stderr.write(`${name}  ${done}/${total}  ${words}  (${elapsed}${left === undefined ? "" : `, ${duration(left)} left`})\n`);
+      process.stderr.write(`${name}  ${done}/${total}  ${words}  (${duration((performance.now() - started) / 1000)}${still})\n`);
     },
     line(text) {
       process.stderr.write(`${text}\n`);
     },
     stop() {},
+  };
+}
+
+/** `, 3 min 5 s left`, judged by the pace since the first call (which may come late, in a resumed run); empty at first. */
+function remaining(): (done: number, total: number) => string {
+  let first: { readonly done: number; readonly at: number } | undefined;
+  return (done, total) => {
+    const now = performance.now();
+    first ??= { done, at: now };
+    const seconds = estimate(done - first.done, total - done, (now - first.at) / 1000);
+    return seconds === undefined ? "" : `, ${duration(seconds)} left`;
   };
 }
 
