@@ -4,12 +4,13 @@ import { ModelError } from "../errors.ts";
 
 /**
  * Writes a folder as one act: `fill` writes into a temporary neighbour, whose files are flushed to the disk before it takes
- * the folder's place. Whenever the process dies, the folder is the old one or the new one, whole.
+ * the folder's place. A folder that was not there appears whole or not at all. One that is replaced is, between two renames,
+ * only there under its name + `.old`: killed in that instant, both versions are still on the disk, whole.
  * @throws ModelError naming the folder when something can't be written (disk full, no permission); nothing is left behind.
  */
 export async function replaceFolder(folder: string, fill: (temporary: string) => Promise<void>): Promise<void> {
-  const temporary = `${folder}.${process.pid}.tmp`;
-  const retired = `${folder}.${process.pid}.old`;
+  const temporary = `${folder}.tmp`;
+  const retired = `${folder}.old`;
   try {
     await rm(temporary, { recursive: true, force: true });
     await mkdir(temporary, { recursive: true });
