@@ -59,19 +59,26 @@ interface SharedValues {
   readonly projected: Value;
   /** Sizes of past and new, to split the attention weights. */
   readonly pastAndNew: Value;
+  /** The mask of the past [B, 1, 1, S], for steps [B, 1, 1, 1, S]. */
+  readonly pastMask: Value;
 }
 
 function sharedValues(graph: GraphBuilder, shape: ModelShape, kind: DecodeGraphKind): SharedValues {
   const width = (shape.heads + 2 * shape.keyValueHeads) * shape.headSize;
   const past = graph.apply("Shape", ["pastMask"], { start: 3, end: 4 });
   if (kind === "step") {
-    return { projected: graph.integers(-1, 1, width), pastAndNew: graph.apply("Concat", [past, graph.integers(1)], { axis: 0 }) };
+    return {
+      projected: graph.integers(-1, 1, width),
+      pastAndNew: graph.apply("Concat", [past, graph.integers(1)], { axis: 0 }),
+      pastMask: graph.apply("Unsqueeze", ["pastMask", graph.integers(1)]),
+    };
   }
   const batchAndLength = graph.apply("Shape", ["positions"]);
   const added = graph.apply("Shape", ["positions"], { start: 1, end: 2 });
   return {
     projected: graph.apply("Concat", [batchAndLength, graph.integers(width)], { axis: 0 }),
     pastAndNew: graph.apply("Concat", [past, added], { axis: 0 }),
+    pastMask: "pastMask",
   };
 }
 
@@ -142,7 +149,6 @@ function attention(
   shared: SharedValues,
 ): Value {
   const { heads, keyValueHeads, headSize } = shape;
-  const group = heads / keyValueHeads;
   const pastKeys = graph.input(pastKeysName(layer), "float", ["B", keyValueHeads, "S", headSize]);
   const pastValues = graph.input(pastValuesName(layer), "float", ["B", keyValueHeads, "S", headSize]);
   const sizes = graph.integers(heads * headSize, keyValueHeads * headSize, keyValueHeads * headSize);
@@ -161,29 +167,56 @@ function attention(
   const query = rotary(rawQuery, heads, "queryCosine", "querySine");
   const key = rotary(rawKey, keyValueHeads, "cosine", "sine", newKeysName(layer));
 
-  const perHead = (input: Value, count: number): Value => {
-    if (kind === "step") return graph.apply("Reshape", [input, graph.integers(0, keyValueHeads, count / keyValueHeads, headSize)]);
-    const split = graph.apply("Reshape", [input, graph.integers(0, 0, count, headSize)]);
-    const turned = graph.apply("Transpose", [split], { perm: [0, 2, 1, 3] });
-    return count === keyValueHeads ? turned : graph.apply("Reshape", [turned, graph.integers(0, keyValueHeads, -1, headSize)]);
-  };
-  const queries = perHead(query, heads);
-  const keys = perHead(key, keyValueHeads);
-  const values = perHead(value, keyValueHeads);
+  const parts = { query, key, value, pastKeys, pastValues };
+  return kind === "step" ? attendOne(graph, shape, parts, shared) : attendMany(graph, shape, parts, shared);
+}
 
-  const scores = (against: Value) => graph.apply("FusedMatMul", [queries, against], { transB: 1 }, microsoft);
-  const pastScores = graph.apply("Add", [scores(pastKeys), "pastMask"]);
+interface AttentionParts {
+  /** [B, T, heads*headSize], the others [B, T, keyValueHeads*headSize]. */
+  readonly query: Value;
+  readonly key: Value;
+  readonly value: Value;
+  /** [B, keyValueHeads, S, headSize]. */
+  readonly pastKeys: Value;
+  readonly pastValues: Value;
+}
+
+/**
+ * One new token a row. Query heads that share a key head stay separate products (an axis of their own, over which keys and values
+ * are broadcast): a product with one row reads the cache as it lies, one with several would first rearrange it.
+ */
+function attendOne(graph: GraphBuilder, shape: ModelShape, parts: AttentionParts, shared: SharedValues): Value {
+  const { heads, keyValueHeads, headSize } = shape;
+  const perHead = (input: Value, group: number, length: number) =>
+    graph.apply("Reshape", [input, graph.integers(0, keyValueHeads, group, length, headSize)]);
+  const queries = perHead(parts.query, heads / keyValueHeads, 1);
+  const pastScores = graph.apply("FusedMatMul", [queries, perHead(parts.pastKeys, 1, -1)], { transB: 1 }, microsoft);
   // A single new token needs no matrix products: its score is a sum of products, its share one product.
-  const newScores =
-    kind === "step"
-      ? graph.apply("ReduceSum", [graph.apply("Mul", [queries, keys]), graph.integers(-1)], { keepdims: 1 })
-      : graph.apply("Add", [scores(keys), "newMask"]);
-  const weights = graph.apply("Softmax", [graph.apply("Concat", [pastScores, newScores], { axis: -1 })], { axis: -1 });
+  const newScores = graph.apply("ReduceSum", [graph.apply("Mul", [queries, perHead(parts.key, 1, 1)]), graph.integers(-1)], {
+    keepdims: 1,
+  });
+  const scores = graph.apply("Concat", [graph.apply("Add", [pastScores, shared.pastMask]), newScores], { axis: -1 });
+  const weights = graph.apply("Softmax", [scores], { axis: -1 });
+  const [pastWeights, newWeights] = graph.node("Split", [weights, shared.pastAndNew], 2, { axis: 4 }) as [Value, Value];
+  const fromPast = graph.apply("MatMul", [pastWeights, perHead(parts.pastValues, 1, -1)]);
+  const summed = graph.apply("Add", [fromPast, graph.apply("Mul", [newWeights, perHead(parts.value, 1, 1)])]);
+  return graph.apply("Reshape", [summed, graph.integers(-1, heads * headSize)]);
+}
+
+/** Many new tokens a row: query heads that share a key head are folded into the query axis. */
+function attendMany(graph: GraphBuilder, shape: ModelShape, parts: AttentionParts, shared: SharedValues): Value {
+  const { heads, keyValueHeads, headSize } = shape;
+  const perHead = (input: Value, count: number) =>
+    graph.apply("Transpose", [graph.apply("Reshape", [input, graph.integers(0, 0, count, headSize)])], { perm: [0, 2, 1, 3] });
+  const queries = graph.apply("Reshape", [perHead(parts.query, heads), graph.integers(0, keyValueHeads, -1, headSize)]);
+  const scores = (keys: Value, mask: Value) =>
+    graph.apply("Add", [graph.apply("FusedMatMul", [queries, keys], { transB: 1 }, microsoft), mask]);
+  const both = [scores(parts.pastKeys, shared.pastMask), scores(perHead(parts.key, keyValueHeads), "newMask")];
+  const weights = graph.apply("Softmax", [graph.apply("Concat", both, { axis: -1 })], { axis: -1 });
   const [pastWeights, newWeights] = graph.node("Split", [weights, shared.pastAndNew], 2, { axis: 3 }) as [Value, Value];
-  const fromNew = graph.apply(kind === "step" ? "Mul" : "MatMul", [newWeights, values]);
-  const summed = graph.apply("Add", [graph.apply("MatMul", [pastWeights, pastValues]), fromNew]);
-  if (kind === "step") return graph.apply("Reshape", [summed, graph.integers(-1, heads * headSize)]);
-  const separate = group === 1 ? summed : graph.apply("Reshape", [summed, graph.integers(0, heads, -1, headSize)]);
+  const fromNew = graph.apply("MatMul", [newWeights, perHead(parts.value, keyValueHeads)]);
+  const summed = graph.apply("Add", [graph.apply("MatMul", [pastWeights, parts.pastValues]), fromNew]);
+  const separate = graph.apply("Reshape", [summed, graph.integers(0, heads, -1, headSize)]);
   return graph.apply("Reshape", [graph.apply("Transpose", [separate], { perm: [0, 2, 1, 3] }), graph.integers(-1, heads * headSize)]);
 }
 
