@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { Rng } from "../../rng.ts";
-import { adamWStep } from "./adamw.ts";
+import { adamWStep, updateInScript } from "./adamw.ts";
 import type { ModelShape } from "./architecture.ts";
 import { Parameters } from "./parameters.ts";
 
@@ -67,6 +67,25 @@ describe("adamWStep", () => {
       parameters.view(name).forEach((weight, index) => {
         expect(weight).toBeCloseTo(expected.get(name)?.weights[index] as number, 5);
       });
+    }
+  });
+
+  it("updates in WebAssembly as it does in script", () => {
+    const [fast, slow] = [filled(), filled()];
+    const rng = new Rng(6);
+    for (const { offset, length } of fast.spans) {
+      for (let index = offset; index < offset + length; index++) {
+        fast.gradients[index] = rng.normal();
+        slow.gradients[index] = fast.gradients[index] as number;
+      }
+    }
+    const settings = { ...options, weightDecay: 0, maxGradNorm: Number.POSITIVE_INFINITY };
+    adamWStep(fast, 1, settings);
+    const update = { scale: 1, keep: 1, rate: 0.01 / (1 - 0.9), correction: 1 / Math.sqrt(1 - 0.98), options: settings };
+    updateInScript(slow, 0, slow.weights.length, update);
+    for (const buffer of ["weights", "firstMoments", "secondMoments"] as const) {
+      const difference = fast[buffer].reduce((most, value, index) => Math.max(most, Math.abs(value - (slow[buffer][index] as number))), 0);
+      expect(difference).toBeLessThan(1e-6);
     }
   });
 

@@ -1,5 +1,6 @@
 /** AdamW (Loshchilov and Hutter) over the flat buffers of `Parameters`. */
 import type { OptimStepOptions } from "../engine.ts";
+import { type AdamWKernel, createAdamWKernel } from "./adamw-kernel.ts";
 import type { Parameters } from "./parameters.ts";
 
 /** A run of numbers with one rule for weight decay. */
@@ -23,9 +24,61 @@ function decaySpans(parameters: Parameters): DecaySpan[] {
 
 /** The Euclidean norm of the gradient, summed in double precision. */
 export function gradientNorm(gradients: Float32Array): number {
-  let sum = 0;
-  for (let index = 0; index < gradients.length; index++) sum += (gradients[index] as number) ** 2;
-  return Math.sqrt(sum);
+  // Two sums, so that an addition need not wait for the one before it.
+  let even = 0;
+  let odd = 0;
+  const pairs = gradients.length - (gradients.length % 2);
+  for (let index = 0; index < pairs; index += 2) {
+    even += (gradients[index] as number) ** 2;
+    odd += (gradients[index + 1] as number) ** 2;
+  }
+  if (pairs < gradients.length) even += (gradients[pairs] as number) ** 2;
+  return Math.sqrt(even + odd);
+}
+
+const kernels = new WeakMap<Parameters, AdamWKernel>();
+
+/** What every number of a run is updated with. */
+interface Update {
+  readonly scale: number;
+  readonly keep: number;
+  readonly rate: number;
+  readonly correction: number;
+  readonly options: OptimStepOptions;
+}
+
+/** The kernel of parameters whose buffers share one memory. */
+function kernelOf(parameters: Parameters): AdamWKernel | undefined {
+  let kernel = kernels.get(parameters);
+  if (kernel === undefined && parameters.memory !== undefined) {
+    kernel = createAdamWKernel(parameters.memory);
+    kernels.set(parameters, kernel);
+  }
+  return kernel;
+}
+
+function updateWithKernel(kernel: AdamWKernel, parameters: Parameters, start: number, end: number, update: Update): void {
+  const { weights, gradients, firstMoments, secondMoments } = parameters;
+  const at = (buffer: Float32Array) => buffer.byteOffset + start * 4;
+  const { beta1, beta2, eps } = update.options;
+  // What lies between the end of a run and the next multiple of four is padding: zeros that stay zeros.
+  const bytes = Math.ceil((end - start) / 4) * 16;
+  const scalars = [update.scale, beta1, 1 - beta1, beta2, 1 - beta2, update.keep, update.rate, update.correction, eps];
+  kernel(at(weights), at(gradients), at(firstMoments), at(secondMoments), bytes, ...scalars);
+}
+
+/** The same for buffers too large for one memory. */
+export function updateInScript(parameters: Parameters, start: number, end: number, update: Update): void {
+  const { weights, gradients, firstMoments, secondMoments } = parameters;
+  const { beta1, beta2, eps } = update.options;
+  for (let index = start; index < end; index++) {
+    const gradient = (gradients[index] as number) * update.scale;
+    const first = beta1 * (firstMoments[index] as number) + (1 - beta1) * gradient;
+    const second = beta2 * (secondMoments[index] as number) + (1 - beta2) * gradient * gradient;
+    firstMoments[index] = first;
+    secondMoments[index] = second;
+    weights[index] = (weights[index] as number) * update.keep - (update.rate * first) / (Math.sqrt(second) * update.correction + eps);
+  }
 }
 
 /**
@@ -41,22 +94,19 @@ export function adamWStep(parameters: Parameters, step: number, options: OptimSt
       `the gradient norm is ${norm} at optimiser step ${step}: weights are unchanged; lower the learning rate or look at the losses of this step`,
     );
   }
-  const scale = norm > options.maxGradNorm ? options.maxGradNorm / norm : 1;
-  const { weights, gradients, firstMoments, secondMoments } = parameters;
-  const { beta1, beta2, eps, learningRate } = options;
-  const rate = learningRate / (1 - beta1 ** step);
-  const correction = 1 / Math.sqrt(1 - beta2 ** step);
-  for (const span of decaySpans(parameters)) {
-    const keep = span.decayed ? 1 - learningRate * options.weightDecay : 1;
-    for (let index = span.start; index < span.end; index++) {
-      const gradient = (gradients[index] as number) * scale;
-      const first = beta1 * (firstMoments[index] as number) + (1 - beta1) * gradient;
-      const second = beta2 * (secondMoments[index] as number) + (1 - beta2) * gradient * gradient;
-      firstMoments[index] = first;
-      secondMoments[index] = second;
-      weights[index] = (weights[index] as number) * keep - (rate * first) / (Math.sqrt(second) * correction + eps);
-    }
+  const { beta1, beta2, learningRate, weightDecay, maxGradNorm } = options;
+  const kernel = kernelOf(parameters);
+  for (const { start, end, decayed } of decaySpans(parameters)) {
+    const update: Update = {
+      scale: norm > maxGradNorm ? maxGradNorm / norm : 1,
+      keep: decayed ? 1 - learningRate * weightDecay : 1,
+      rate: learningRate / (1 - beta1 ** step),
+      correction: 1 / Math.sqrt(1 - beta2 ** step),
+      options,
+    };
+    if (kernel === undefined) updateInScript(parameters, start, end, update);
+    else updateWithKernel(kernel, parameters, start, end, update);
   }
-  gradients.fill(0);
+  parameters.gradients.fill(0);
   return norm;
 }
