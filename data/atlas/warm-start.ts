@@ -31,8 +31,8 @@ const here = dirname(fileURLToPath(import.meta.url));
 const seed = 1;
 const batchSize = 32;
 const microBatchTokens = 2048;
-/** The relations that the ranker's demonstrations cover: it has to learn the others from reward, as the paper's ranker meets new queries. */
-const demonstratedRelations = new Set(["capital", "currency", "highest", "leader", "dish", "religion"]);
+/** Relations that the ranker's demonstrations leave out: it has to learn them from reward, as a trained ranker meets an agent's own queries. */
+const undemonstratedRelations = new Set(["leader", "partner", "symbol", "anthem"]);
 
 const shape = {
   architecture: "llama" as const,
@@ -153,7 +153,7 @@ async function phase(options: PhaseOptions): Promise<void> {
     steps: options.steps,
     learningRate: options.learningRate,
     warmupSteps: Math.min(80, Math.ceil(options.steps / 10)),
-    constantFraction: options.stopAtHitAt1 === undefined ? 0.6 : 1,
+    constantFraction: 0.6,
     batch: (step) =>
       Promise.all(
         Array.from({ length: batchSize }, (_, index) => options.demonstrate(Rng.stream(seed, "warm-start", options.policy, step, index))),
@@ -189,8 +189,8 @@ async function main(): Promise<void> {
       output: { type: "string", default: here },
       only: { type: "string" },
       "agent-steps": { type: "string", default: "2000" },
-      "ranker-steps": { type: "string", default: "1200" },
-      "ranker-stop": { type: "string", default: "0.62" },
+      "ranker-steps": { type: "string", default: "600" },
+      "ranker-stop": { type: "string", default: "0.65" },
       threads: { type: "string", default: "1" },
       "report-every": { type: "string", default: "500" },
       all: { type: "boolean", default: false },
@@ -237,7 +237,7 @@ async function main(): Promise<void> {
   if (parts.includes("ranker")) {
     const agent = await createEmbeddedEngine({ modelFolder: agentFolder, threads });
     const ranker = await createEmbeddedEngine({ modelFolder: agentFolder, threads, microBatchTokens });
-    const pick = questionPicker(values.all ? questions : questions.filter((question) => demonstratedRelations.has(question.relation)));
+    const pick = questionPicker(values.all ? questions : questions.filter((question) => !undemonstratedRelations.has(question.relation)));
     await phase({
       engine: ranker,
       policy: "ranker",
