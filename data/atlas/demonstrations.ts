@@ -123,6 +123,8 @@ export async function agentDemonstration(question: AtlasQuestion, tools: Demonst
 }
 
 export interface RankerDemonstrationOptions {
+  /** Loss weight of the prompt's own tokens: the ranker starts from weights that know them already. */
+  readonly promptWeight: number;
   /** Loss weight of the auxiliary relevant / irrelevant label at every `[i]` of the prompt. */
   readonly auxiliaryWeight: number;
 }
@@ -155,7 +157,7 @@ export async function rankerDemonstration(
   const anyGold = scores.includes(2);
   const documents = candidates.map((candidate) => spliceDocument(candidate.document, substitutions));
   const writer = new Writer();
-  writer.add(tools.rankerPrompt(splice(question.question, substitutions), splice(query, substitutions), documents), tools.contextWeight);
+  writer.add(tools.rankerPrompt(splice(question.question, substitutions), splice(query, substitutions), documents), options.promptWeight);
   const promptLength = writer.tokenIds.length;
   markRelevance(writer, scores, options.auxiliaryWeight, renderer);
 

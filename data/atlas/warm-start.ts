@@ -1,7 +1,7 @@
 /**
  * Rebuilds the warm-start checkpoints from scratch: tokenizer, agent, ranker. `npm run atlas:warm-start` (about a quarter of an
  * hour on two cores). Options: --output FOLDER (default: this folder), --only tokenizer,agent,ranker,quality (any of them), --agent-steps N,
- * --ranker-steps N, --ranker-stop HIT, --threads N, --report-every N, --all (demonstrate every relation to the ranker). Prints the quality on dev questions
+ * --ranker-steps N, --ranker-stop HIT, --threads N, --report-every N. Prints the quality on dev questions
  * as it goes and on held-out questions at the end.
  */
 import { rmSync } from "node:fs";
@@ -31,9 +31,6 @@ const here = dirname(fileURLToPath(import.meta.url));
 const seed = 1;
 const batchSize = 32;
 const microBatchTokens = 2048;
-/** Relations that the ranker's demonstrations leave out: it has to learn them from reward, as a trained ranker meets an agent's own queries. */
-const undemonstratedRelations = new Set(["leader", "partner", "symbol", "anthem"]);
-
 const shape = {
   architecture: "llama" as const,
   vocabularySize,
@@ -189,11 +186,10 @@ async function main(): Promise<void> {
       output: { type: "string", default: here },
       only: { type: "string" },
       "agent-steps": { type: "string", default: "2000" },
-      "ranker-steps": { type: "string", default: "600" },
-      "ranker-stop": { type: "string", default: "0.65" },
+      "ranker-steps": { type: "string", default: "800" },
+      "ranker-stop": { type: "string", default: "0.6" },
       threads: { type: "string", default: "1" },
       "report-every": { type: "string", default: "500" },
-      all: { type: "boolean", default: false },
     },
   });
   const output = resolve(values.output);
@@ -237,7 +233,7 @@ async function main(): Promise<void> {
   if (parts.includes("ranker")) {
     const agent = await createEmbeddedEngine({ modelFolder: agentFolder, threads });
     const ranker = await createEmbeddedEngine({ modelFolder: agentFolder, threads, microBatchTokens });
-    const pick = questionPicker(values.all ? questions : questions.filter((question) => !undemonstratedRelations.has(question.relation)));
+    const pick = questionPicker(questions);
     await phase({
       engine: ranker,
       policy: "ranker",
@@ -245,7 +241,7 @@ async function main(): Promise<void> {
       learningRate: 2e-3,
       reportEvery: 50,
       stopAtHitAt1: Number(values["ranker-stop"]),
-      demonstrate: (rng) => rankerDemonstration(pick(rng), setting.tools, rng, { auxiliaryWeight: 1 }),
+      demonstrate: (rng) => rankerDemonstration(pick(rng), setting.tools, rng, { promptWeight: 0, auxiliaryWeight: 1 }),
       report: async () => quality(setting, "fixed-ranker", agent, ranker),
     });
     rmSync(rankerFolder, { recursive: true, force: true });
