@@ -146,7 +146,7 @@ export async function rankerDemonstration(
   const substitutions = substitutionsFor(question, tools, rng);
   const data = (text: string) => renderer.encodeData(splice(text, substitutions));
   const piece = (text: string) => pieceId(renderer, text);
-  const hop = question.hops === 2 && rng.uniform() < 0.4 ? 0 : question.hops - 1;
+  const hop = question.hops === 2 && rng.uniform() < 0.5 ? 0 : question.hops - 1;
   const query = world.subQuery(question, hop, rng.uniform() < 0.3);
   const retrieved = await tools.candidates(query);
   const candidates = rng.uniform() < 0.6 ? rng.shuffle(retrieved) : retrieved.slice();
