@@ -1,33 +1,25 @@
 /**
- * Rebuilds the warm-start checkpoints from scratch: tokenizer, agent, ranker. `npm run atlas:warm-start` (about a quarter of an
- * hour on two cores). Options: --output FOLDER (default: this folder), --only tokenizer,agent,ranker,quality (any of them), --agent-steps N,
- * --ranker-steps N, --ranker-stop HIT, --threads N, --report-every N. Prints the quality on dev questions
- * as it goes and on held-out questions at the end.
+ * Rebuilds the warm-start checkpoints from scratch: tokenizer, agent, ranker, then models.json. `npm run atlas:warm-start` (about a
+ * quarter of an hour on two cores). Options: --output FOLDER (default: this folder), --only PART,... of tokenizer, agent, ranker,
+ * quality, manifest, --agent-steps N, --ranker-steps N, --ranker-stop HIT, --threads N, --report-every N (agent only).
+ * Prints the quality on dev questions as it goes and on held-out questions at the end. `--only manifest` rewrites models.json for the
+ * checkpoints that are there; give it the options that they were trained with.
  */
 import { rmSync } from "node:fs";
-import { dirname, join, resolve } from "node:path";
-import { fileURLToPath } from "node:url";
+import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
-import { agentProtocolFor } from "../../src/agent/agent-protocol.ts";
-import { loadConfig } from "../../src/cli/load-config.ts";
-import type { Config, SystemName } from "../../src/config.ts";
 import { writeTokenizer } from "../../src/engine/bpe-trainer.ts";
 import { createEmbeddedEngine, type EmbeddedEngine } from "../../src/engine/embedded/embedded-engine.ts";
-import { loadRenderer } from "../../src/engine/hf-renderer.ts";
-import type { Renderer } from "../../src/engine/renderer.ts";
-import { evaluate } from "../../src/evaluation/evaluate.ts";
-import { createSearch, rankerProtocolFor } from "../../src/ranker/systems.ts";
-import { createRetriever } from "../../src/retrieval/create-retriever.ts";
-import type { Retriever } from "../../src/retrieval/retriever.ts";
 import { Rng } from "../../src/rng.ts";
-import { evenlySpaced } from "../../src/training/dataset.ts";
+import { writeAtomically } from "../../src/training/atomic-file.ts";
 import { type Demonstration, warmStart } from "../../src/training/warm-start.ts";
-import { agentDemonstration, type DemonstrationTools, rankerDemonstration } from "./demonstrations.ts";
-import { NameForge } from "./splice.ts";
+import { agentDemonstration, rankerDemonstration } from "./demonstrations.ts";
+import { modelsManifest } from "./models-manifest.ts";
+import { type Quality, quality } from "./quality.ts";
+import { atlasFolder, loadSetting, type Setting } from "./setting.ts";
 import { maxPositions, trainAtlasTokenizer, vocabularySize } from "./tokenizer.ts";
 import { type AtlasQuestion, AtlasWorld } from "./world.ts";
 
-const here = dirname(fileURLToPath(import.meta.url));
 const seed = 1;
 const batchSize = 32;
 const microBatchTokens = 2048;
@@ -46,87 +38,6 @@ const shape = {
   qkvBias: false,
   tiedHead: true,
 };
-
-interface Setting {
-  readonly config: Config;
-  readonly world: AtlasWorld;
-  readonly retriever: Retriever;
-  readonly renderer: Renderer;
-  readonly tools: DemonstrationTools;
-}
-
-async function prepare(output: string): Promise<Setting> {
-  const config = loadConfig({ file: join(here, "../../configs/atlas.yaml") });
-  const world = new AtlasWorld(here);
-  const retriever = await createRetriever(config.retrieval, world.documents);
-  const renderer = await loadRenderer(join(output, "agent"));
-  const ranker = rankerProtocolFor(config, renderer);
-  const tools: DemonstrationTools = {
-    world,
-    renderer,
-    protocol: agentProtocolFor(config, renderer),
-    rankerPrompt: (question, query, documents) =>
-      ranker.promptTokens(
-        question,
-        query,
-        documents.map((document, index) => ({ document, score: 0, rank: index + 1 })),
-      ),
-    candidates: async (query) => (await retriever.search([query], config.retrieval.candidates))[0] ?? [],
-    forge: new NameForge(world.names()),
-    topK: config.ranker.topK,
-    maxSearches: config.agent.maxSearches,
-    spliceShare: 0.5,
-    contextWeight: 0.2,
-  };
-  return { config, world, retriever, renderer, tools };
-}
-
-interface Quality {
-  readonly line: string;
-  readonly hitAt1: number;
-}
-
-/** One line of dev quality: answer F1, searches, and Hit@1/K where an answer was among the candidates. */
-async function quality(
-  setting: Setting,
-  system: SystemName,
-  agent: EmbeddedEngine,
-  ranker: EmbeddedEngine | undefined,
-  split: "dev" | "test" = "dev",
-): Promise<Quality> {
-  const config = { ...setting.config, system };
-  const { retriever, renderer } = setting;
-  const search = createSearch(
-    config,
-    { retriever, ...(ranker ? { ranker: { sampler: ranker, protocol: rankerProtocolFor(config, renderer) } } : {}) },
-    "evaluation",
-  );
-  const questions = evenlySpaced(setting.world.questions(split), split === "dev" ? 300 : 800);
-  const records = await evaluate({
-    questions,
-    protocol: setting.tools.protocol,
-    sampler: agent,
-    search,
-    limits: config.agent,
-    scoring: { answerProfile: config.data.answerProfile, reward: config.reward },
-    batchQuestions: 128,
-  });
-  const average = (values: readonly number[]) => (values.length === 0 ? 0 : values.reduce((sum, value) => sum + value, 0) / values.length);
-  const mean = (values: readonly number[]) => average(values).toFixed(3);
-  const steps = records.flatMap((record) => record.turns.flatMap((turn) => turn.search ?? []));
-  const answerable = steps.filter((step) => step.answerInCandidates);
-  const hitAt1 = average(answerable.map((step) => (step.hitAt1 ? 1 : 0)));
-  const line = [
-    `${system} F1 ${mean(records.map((record) => record.f1))}`,
-    `EM ${mean(records.map((record) => record.em))}`,
-    `searches ${mean(records.map((record) => record.searches))}`,
-    `format ${mean(records.map((record) => (record.formatValid ? 1 : 0)))}`,
-    `answer among candidates ${mean(steps.map((step) => (step.answerInCandidates ? 1 : 0)))}`,
-    `Hit@1 ${hitAt1.toFixed(3)}`,
-    `Hit@${config.ranker.topK} ${mean(answerable.map((step) => (step.hitAtK ? 1 : 0)))}`,
-  ].join(", ");
-  return { line, hitAt1 };
-}
 
 interface PhaseOptions {
   readonly engine: EmbeddedEngine;
@@ -180,10 +91,95 @@ function questionPicker(questions: readonly AtlasQuestion[]): (rng: Rng) => Atla
   return (rng) => rng.pick(byHops[rng.integer(2)] as AtlasQuestion[]);
 }
 
+const parts = ["tokenizer", "agent", "ranker", "quality", "manifest"] as const;
+
+interface WarmStartRun {
+  readonly parts: ReadonlySet<string>;
+  readonly agentFolder: string;
+  readonly rankerFolder: string;
+  readonly agentSteps: number;
+  readonly rankerSteps: number;
+  readonly rankerStop: number;
+  readonly threads: number;
+  readonly reportEvery: number;
+}
+
+async function trainAgent(run: WarmStartRun, setting: Setting): Promise<void> {
+  const agent = await createEmbeddedEngine({
+    shape,
+    seed,
+    initialDeviation: 0.04,
+    tokenizerFolder: run.agentFolder,
+    threads: run.threads,
+    microBatchTokens,
+  });
+  const pick = questionPicker(setting.world.questions("train"));
+  await phase({
+    engine: agent,
+    policy: "main",
+    steps: run.agentSteps,
+    learningRate: 2.5e-3,
+    reportEvery: run.reportEvery,
+    demonstrate: (rng) => agentDemonstration(pick(rng), setting.tools, rng),
+    report: async () => {
+      const unaided = await quality(setting, "retrieval-only", agent, undefined);
+      const oracle = await quality(setting, "oracle", agent, undefined);
+      return { ...unaided, line: `${unaided.line}\n  ${oracle.line}` };
+    },
+  });
+  await agent.exportModel(run.agentFolder);
+  await agent.close();
+}
+
+/** The ranker starts from the agent's weights, which know the vocabulary and how to copy. */
+async function trainRanker(run: WarmStartRun, setting: Setting): Promise<void> {
+  const agent = await createEmbeddedEngine({ modelFolder: run.agentFolder, threads: run.threads });
+  const ranker = await createEmbeddedEngine({ modelFolder: run.agentFolder, threads: run.threads, microBatchTokens });
+  const pick = questionPicker(setting.world.questions("train"));
+  await phase({
+    engine: ranker,
+    policy: "ranker",
+    steps: run.rankerSteps,
+    learningRate: 2e-3,
+    reportEvery: 50,
+    stopAtHitAt1: run.rankerStop,
+    demonstrate: (rng) => rankerDemonstration(pick(rng), setting.tools, rng, { promptWeight: 0, auxiliaryWeight: 1 }),
+    report: async () => quality(setting, "fixed-ranker", agent, ranker),
+  });
+  rmSync(run.rankerFolder, { recursive: true, force: true });
+  await ranker.exportModel(run.rankerFolder);
+  await ranker.close();
+  await agent.close();
+}
+
+async function printHeldOutQuality(run: WarmStartRun, setting: Setting): Promise<void> {
+  const agent = await createEmbeddedEngine({ modelFolder: run.agentFolder, threads: run.threads });
+  const ranker = await createEmbeddedEngine({ modelFolder: run.rankerFolder, threads: run.threads });
+  console.log("held-out questions:");
+  console.log(`  ${(await quality(setting, "retrieval-only", agent, undefined, "test")).line}`);
+  console.log(`  ${(await quality(setting, "fixed-ranker", agent, ranker, "test")).line}`);
+  console.log(`  ${(await quality(setting, "oracle", agent, undefined, "test")).line}`);
+  await ranker.close();
+  await agent.close();
+}
+
+function chosenParts(only: string | undefined): ReadonlySet<string> {
+  const chosen = only === undefined ? parts : only.split(",");
+  const unknown = chosen.find((part) => !(parts as readonly string[]).includes(part));
+  if (unknown !== undefined) throw new Error(`--only names no part ${JSON.stringify(unknown)}: choose among ${parts.join(", ")}`);
+  return new Set(chosen);
+}
+
+function numberOption(name: string, text: string, isRight: (value: number) => boolean, what: string): number {
+  const value = Number(text);
+  if (!isRight(value)) throw new Error(`--${name} must be ${what}, got ${JSON.stringify(text)}`);
+  return value;
+}
+
 async function main(): Promise<void> {
   const { values } = parseArgs({
     options: {
-      output: { type: "string", default: here },
+      output: { type: "string", default: atlasFolder },
       only: { type: "string" },
       "agent-steps": { type: "string", default: "2000" },
       "ranker-steps": { type: "string", default: "800" },
@@ -192,72 +188,36 @@ async function main(): Promise<void> {
       "report-every": { type: "string", default: "500" },
     },
   });
+  const count = (name: "agent-steps" | "ranker-steps" | "threads" | "report-every") =>
+    numberOption(name, values[name], (value) => Number.isInteger(value) && value >= 1, "an integer of at least 1");
   const output = resolve(values.output);
-  const parts = values.only === undefined ? ["tokenizer", "agent", "ranker", "quality"] : values.only.split(",");
-  const agentFolder = join(output, "agent");
-  const rankerFolder = join(output, "ranker");
-  if (parts.includes("tokenizer")) {
-    await writeTokenizer(agentFolder, trainAtlasTokenizer(new AtlasWorld(here)));
+  const run: WarmStartRun = {
+    parts: chosenParts(values.only),
+    agentFolder: join(output, "agent"),
+    rankerFolder: join(output, "ranker"),
+    agentSteps: count("agent-steps"),
+    rankerSteps: count("ranker-steps"),
+    rankerStop: numberOption("ranker-stop", values["ranker-stop"], (value) => value >= 0, "a Hit@1 of at least 0"),
+    threads: count("threads"),
+    reportEvery: count("report-every"),
+  };
+  if (run.parts.has("tokenizer")) {
+    await writeTokenizer(run.agentFolder, trainAtlasTokenizer(new AtlasWorld(atlasFolder)));
     console.log(`tokenizer: ${vocabularySize} entries`);
   }
-  const setting = await prepare(output);
-  const threads = Number(values.threads);
-  const reportEvery = Number(values["report-every"]);
-  const questions = setting.world.questions("train");
-  if (parts.includes("agent")) {
-    const agent = await createEmbeddedEngine({
-      shape,
-      seed,
-      initialDeviation: 0.04,
-      tokenizerFolder: agentFolder,
-      threads,
-      microBatchTokens,
-    });
-    const pick = questionPicker(questions);
-    await phase({
-      engine: agent,
-      policy: "main",
-      steps: Number(values["agent-steps"]),
-      learningRate: 2.5e-3,
-      reportEvery,
-      demonstrate: (rng) => agentDemonstration(pick(rng), setting.tools, rng),
-      report: async () => {
-        const unaided = await quality(setting, "retrieval-only", agent, undefined);
-        const oracle = await quality(setting, "oracle", agent, undefined);
-        return { ...unaided, line: `${unaided.line}\n  ${oracle.line}` };
-      },
-    });
-    await agent.exportModel(agentFolder);
-    await agent.close();
+  if (["agent", "ranker", "quality"].some((part) => run.parts.has(part))) {
+    const setting = await loadSetting(run.agentFolder);
+    if (run.parts.has("agent")) await trainAgent(run, setting);
+    if (run.parts.has("ranker")) await trainRanker(run, setting);
+    if (run.parts.has("quality")) await printHeldOutQuality(run, setting);
   }
-  if (parts.includes("ranker")) {
-    const agent = await createEmbeddedEngine({ modelFolder: agentFolder, threads });
-    const ranker = await createEmbeddedEngine({ modelFolder: agentFolder, threads, microBatchTokens });
-    const pick = questionPicker(questions);
-    await phase({
-      engine: ranker,
-      policy: "ranker",
-      steps: Number(values["ranker-steps"]),
-      learningRate: 2e-3,
-      reportEvery: 50,
-      stopAtHitAt1: Number(values["ranker-stop"]),
-      demonstrate: (rng) => rankerDemonstration(pick(rng), setting.tools, rng, { promptWeight: 0, auxiliaryWeight: 1 }),
-      report: async () => quality(setting, "fixed-ranker", agent, ranker),
-    });
-    rmSync(rankerFolder, { recursive: true, force: true });
-    await ranker.exportModel(rankerFolder);
-    await ranker.close();
-    await agent.close();
-  }
-  if (parts.includes("quality")) {
-    const agent = await createEmbeddedEngine({ modelFolder: agentFolder, threads });
-    const ranker = await createEmbeddedEngine({ modelFolder: rankerFolder, threads });
-    console.log("held-out questions:");
-    console.log(`  ${(await quality(setting, "retrieval-only", agent, undefined, "test")).line}`);
-    console.log(`  ${(await quality(setting, "fixed-ranker", agent, ranker, "test")).line}`);
-    console.log(`  ${(await quality(setting, "oracle", agent, undefined, "test")).line}`);
-    await ranker.close();
-    await agent.close();
+  if (run.parts.has("manifest")) {
+    const training = {
+      agent: { seed, steps: run.agentSteps },
+      ranker: { seed, steps: run.rankerSteps, stopAtHitAt1: run.rankerStop },
+    };
+    await writeAtomically(join(output, "models.json"), `${JSON.stringify(modelsManifest(output, training), null, 2)}\n`);
+    console.log("models.json: the SHA-256 of every checkpoint file");
   }
 }
 
