@@ -129,7 +129,7 @@ export interface RankerDemonstrationOptions {
   readonly auxiliaryWeight: number;
 }
 
-/** The place of `document` in the demonstrated order: gold first, then what speaks of the same entity, then the rest in retrieval order. */
+/** How early a document stands in the demonstrated order: 2 gold, 1 speaks of what this hop is about, 0 the rest. */
 function plausibility(question: AtlasQuestion, hop: number, document: Document, world: AtlasWorld): number {
   if (world.isGold(question, hop, document)) return 2;
   return world.mentions(document, hop === question.hops - 1 ? question.entity : (question.bridgeValue ?? question.entity)) ? 1 : 0;
@@ -158,7 +158,6 @@ export async function rankerDemonstration(
   const documents = candidates.map((candidate) => spliceDocument(candidate.document, substitutions));
   const writer = new Writer();
   writer.add(tools.rankerPrompt(splice(question.question, substitutions), splice(query, substitutions), documents), options.promptWeight);
-  const promptLength = writer.tokenIds.length;
   markRelevance(writer, scores, options.auxiliaryWeight, renderer);
 
   const ranked = order.slice(0, tools.topK).map((index) => index + 1);
@@ -173,8 +172,6 @@ export async function rankerDemonstration(
     writer.add([piece(label(rank))], sure ? 2 : scores[rank - 1] === 1 ? 0.3 : 0.05);
   }
   writer.add([piece(pieces.rerankEnd)], 0.5);
-  writer.weights[promptLength] = 0.5;
-  writer.targets[promptLength] = -1;
   return { tokenIds: writer.tokenIds, weights: writer.weights, targets: writer.targets };
 }
 
