@@ -180,4 +180,3 @@ export const configSchema = z
 export type Config = z.infer<typeof configSchema>;
 /** What a configuration file may contain: every field with a default may be left out. */
 export type ConfigInput = z.input<typeof configSchema>;
-export type PolicyTraining = z.infer<typeof policyTraining>;

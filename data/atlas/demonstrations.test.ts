@@ -51,14 +51,13 @@ describe("an agent's demonstration", () => {
 });
 
 describe("a ranker's demonstration", () => {
+  const options = { firstHopShare: 0.5, promptWeight: 0, auxiliaryWeight: 1 };
+
   it("ends with a ranking of topK labels that the protocol accepts", async () => {
     const { candidates } = setting.config.retrieval;
     const { topK } = setting.tools;
     for (const [index, question] of questions.entries()) {
-      const demonstration = await rankerDemonstration(question, setting.tools, Rng.stream(8, index), {
-        promptWeight: 0,
-        auxiliaryWeight: 1,
-      });
+      const demonstration = await rankerDemonstration(question, setting.tools, Rng.stream(8, index), options);
       expect(demonstration.tokenIds.length).toBeLessThanOrEqual(maxPositions);
       expect([demonstration.weights.length, demonstration.targets?.length]).toEqual(Array(2).fill(demonstration.tokenIds.length));
       const [output, ...others] = outputs(demonstration, [pieces.rerankEnd]);
@@ -72,7 +71,7 @@ describe("a ranker's demonstration", () => {
     const relevant = pieceId(setting.renderer, pieces.better);
     const irrelevant = pieceId(setting.renderer, pieces.documents);
     const question = questions[0] as (typeof questions)[number];
-    const options = { promptWeight: 0, auxiliaryWeight: 1 };
+    const options = { firstHopShare: 0.4, promptWeight: 0, auxiliaryWeight: 1 };
     const { tokenIds, weights, targets = [] } = await rankerDemonstration(question, setting.tools, Rng.stream(8), options);
     const promptLength = tokenIds.indexOf(pieceId(setting.renderer, pieces.reason));
     const judged = targets.slice(0, promptLength).filter((target) => target === relevant || target === irrelevant);

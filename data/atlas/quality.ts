@@ -1,8 +1,8 @@
 import type { SystemName } from "../../src/config.ts";
 import type { EmbeddedEngine } from "../../src/engine/embedded/embedded-engine.ts";
 import { evaluate } from "../../src/evaluation/evaluate.ts";
+import { evenlySpaced } from "../../src/evenly-spaced.ts";
 import { createSearch, rankerProtocolFor } from "../../src/ranker/systems.ts";
-import { evenlySpaced } from "../../src/training/dataset.ts";
 import type { Setting } from "./setting.ts";
 
 /** How well a system answers, in words; Hit@1 over the searches that retrieved an answer also as a number. */

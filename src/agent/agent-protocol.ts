@@ -5,13 +5,13 @@ import type { Message, Renderer, Segment } from "../engine/renderer.ts";
 import { cutText, passageText } from "../retrieval/passage-text.ts";
 import type { Document } from "../types.ts";
 import { agentInstructions } from "./instructions.ts";
-import { parseTurn } from "./parse-turn.ts";
+import { type AgentProtocolName, parseTurn } from "./parse-turn.ts";
 import type { AgentProtocol } from "./protocol.ts";
 import { type ProtocolTags, protocolTags } from "./protocol-tags.ts";
 import { turnGrammar } from "./turn-grammar.ts";
 
 export interface AgentProtocolOptions {
-  readonly protocol: AgentProtocol["name"];
+  readonly protocol: AgentProtocolName;
   /** full: written instructions; compact: the bare question, for tiny models whose chat template adds the markers. */
   readonly prompt: "full" | "compact";
   /** Mask tokens that the protocol forbids. @throws ConfigError when a tag isn't one token of the vocabulary. */
@@ -82,7 +82,7 @@ function compactObservation(documents: readonly Document[], labels: readonly str
   return { role: "tool", content: documents.flatMap(({ text }, index): Segment[] => [{ data: text }, labels[index] ?? `[${index + 1}]`]) };
 }
 
-function fullObservation(documents: readonly Document[], protocol: AgentProtocol["name"]): Message {
+function fullObservation(documents: readonly Document[], protocol: AgentProtocolName): Message {
   const listed = documents.flatMap(({ text }, index): Segment[] => [`${index === 0 ? "" : "\n"}[${index + 1}] `, { data: text }]);
   const content: Segment[] = listed.length > 0 ? listed : ["No documents were found."];
   return protocol === "cosearch"

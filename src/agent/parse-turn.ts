@@ -1,5 +1,6 @@
 import type { Action } from "../types.ts";
 
+/** Who talks how: the paper's own protocol, or Search-R1's (App. A.1). */
 export type AgentProtocolName = "cosearch" | "search-r1";
 
 /**

@@ -1,9 +1,10 @@
 import type { TokenGrammar } from "../engine/engine.ts";
 import type { Action, Document, Question } from "../types.ts";
+import type { AgentProtocolName } from "./parse-turn.ts";
 
 /** How an agent talks: its prompt, how documents come back, how a turn is read. Text in, tokens out; made by `agentProtocol`. */
 export interface AgentProtocol {
-  readonly name: "cosearch" | "search-r1";
+  readonly name: AgentProtocolName;
   readonly stop: { readonly tokenIds: readonly number[]; readonly strings: readonly string[] };
   /** Present when the configuration asks for grammar masking and every tag is one token of this vocabulary. */
   readonly grammar?: TokenGrammar;

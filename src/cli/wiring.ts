@@ -5,13 +5,14 @@ import type { AgentProtocol } from "../agent/protocol.ts";
 import type { Config } from "../config.ts";
 import { loadRenderer } from "../engine/hf-renderer.ts";
 import { ModelError } from "../errors.ts";
+import { evenlySpaced } from "../evenly-spaced.ts";
 import { createSearch, rankerProtocolFor } from "../ranker/systems.ts";
 import { batchedRetriever } from "../retrieval/batched-retriever.ts";
 import { loadCorpus } from "../retrieval/corpus.ts";
 import { createRetriever } from "../retrieval/create-retriever.ts";
 import type { Search } from "../retrieval/search.ts";
 import { type Checkpoint, loadCheckpoint } from "../training/checkpoint.ts";
-import { evenlySpaced, loadQuestions } from "../training/dataset.ts";
+import { loadQuestions } from "../training/dataset.ts";
 import { fingerprint } from "../training/fingerprint.ts";
 import type { PolicyWiring, Wiring } from "../training/wiring.ts";
 

@@ -4,7 +4,7 @@ import { agentProtocolFor } from "../agent/agent-protocol.ts";
 import type { Config } from "../config.ts";
 import { InfrastructureError } from "../errors.ts";
 import { createSearch, rankerProtocolFor } from "../ranker/systems.ts";
-import { evaluate, evenlySpaced } from "./evaluate.ts";
+import { evaluate } from "./evaluate.ts";
 import { isMeasured, metricContribution, single } from "./metrics.ts";
 
 async function records(system: Config["system"], batchQuestions = 2) {
@@ -74,17 +74,4 @@ describe("evaluate", () => {
     });
     await expect(failing).rejects.toThrow(/question .*: the index is gone/);
   });
-});
-
-test("evenlySpaced keeps the order and spreads over the list", () => {
-  const questions = Array.from({ length: 10 }, (_, index) => ({
-    id: `${index}`,
-    question: "",
-    goldAnswers: ["x"],
-    dataset: "",
-    split: "",
-  }));
-  expect(evenlySpaced(questions, 4).map(({ id }) => id)).toEqual(["0", "2", "5", "7"]);
-  expect(evenlySpaced(questions, null)).toEqual(questions);
-  expect(evenlySpaced(questions, 20)).toEqual(questions);
 });

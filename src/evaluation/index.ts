@@ -1,5 +1,6 @@
 /** Entry point `cosearch/evaluation`. */
-export { type EvaluationRequest, evaluate, evenlySpaced } from "./evaluate.ts";
+export { evenlySpaced } from "../evenly-spaced.ts";
+export { type EvaluationRequest, evaluate } from "./evaluate.ts";
 export { difference, type MetricName, metricNames, type RecordTable, type Scores, scores } from "./metrics.ts";
 export { type CandidateRecord, type QuestionRecord, questionRecord, type Scoring, type SearchRecord, type TurnRecord } from "./record.ts";
 export { buildReport, type EvaluatedSystem, type ReportSources } from "./report/build-report.ts";

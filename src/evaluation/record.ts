@@ -3,7 +3,7 @@ import { isFormatValid, searchSteps } from "../agent/trajectory.ts";
 import type { Config } from "../config.ts";
 import { isRelevant } from "../ranker/relevance-labels.ts";
 import { type RankerReward, rankerReward } from "../reward/ranker-reward.ts";
-import { ndcg, relevanceReward } from "../reward/relevance.ts";
+import { configuredRelevance } from "../reward/relevance.ts";
 import { type AnswerProfile, exactMatch, tokenF1 } from "../text.ts";
 import type { Action, Question, RankerCall, SearchStep, StopReason, Trajectory } from "../types.ts";
 
@@ -126,11 +126,7 @@ export function searchRecord(question: Question, step: SearchStep, main: number,
   function rankerRecord({ output, ranking }: RankerCall) {
     const reason = blockText(output.text);
     const inPool = candidates.filter(({ relevant }) => relevant).length;
-    const { cutoffs } = reward;
-    const relevance =
-      reward.relevance === "hit"
-        ? relevanceReward(hits, cutoffs)
-        : cutoffs.reduce((sum, cutoff) => sum + ndcg(hits, inPool, cutoff), 0) / cutoffs.length;
+    const relevance = configuredRelevance(hits, inPool, reward);
     return {
       output: output.text,
       ...(reason ? { reason } : {}),

@@ -2,7 +2,7 @@ import fc from "fast-check";
 import { describe, expect, it } from "vitest";
 import type { TokenGrammar } from "../engine/engine.ts";
 import type { RankerCall, SampledTokens, Trajectory } from "../types.ts";
-import { groupExamples, rankerExample, trajectoryExample, type UnweightedExample, withAggregation } from "./examples.ts";
+import { rankerExample, trajectoryExample, type UnweightedExample, withAggregation } from "./examples.ts";
 import { clippedSurrogate } from "./loss.ts";
 
 const sampled = (tokenIds: number[], logprobs: number[]): SampledTokens => ({
@@ -94,25 +94,6 @@ describe("rankerExample", () => {
       logprobs: [0, 0, -0.1, -0.2, -0.3],
       advantages: [0, 0, -1, -1, -1],
     });
-  });
-});
-
-describe("groupExamples", () => {
-  it("normalises rewards within each group and keeps groups of equal rewards with advantage 0", () => {
-    const groups = [
-      { key: "a", members: [0, 1] },
-      { key: "b", members: [0.7, 0.7, 0.7] },
-    ];
-    const examples = groupExamples(
-      groups,
-      (reward) => reward,
-      (_reward, labels) => rankerExample(call, labels),
-    );
-    expect(examples.map((example) => example.groupKey)).toEqual(["a", "a", "b", "b", "b"]);
-    const advantages = examples.map((example) => example.advantages.at(-1));
-    expect(advantages[0]).toBeCloseTo(-Math.SQRT1_2, 5);
-    expect(advantages[1]).toBeCloseTo(Math.SQRT1_2, 5);
-    expect(advantages.slice(2)).toEqual([0, 0, 0]);
   });
 });
 

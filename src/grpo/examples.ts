@@ -1,6 +1,5 @@
 import type { TokenGrammar, TrainingExample } from "../engine/engine.ts";
-import type { Group, RankerCall, SampledTokens, Trajectory } from "../types.ts";
-import { groupAdvantages } from "./advantages.ts";
+import type { RankerCall, SampledTokens, Trajectory } from "../types.ts";
 
 /** An example whose place in a minibatch is not yet known; {@link withAggregation} gives it its weights. */
 export type UnweightedExample = Omit<TrainingExample, "weights">;
@@ -31,21 +30,6 @@ export function trajectoryExample(trajectory: Trajectory, labels: ExampleLabels)
 export function rankerExample(call: RankerCall, labels: ExampleLabels): UnweightedExample {
   const place = `ranker call of turn ${call.turnIndex}, trajectory ${call.trajectoryIndex}, question ${call.questionId}`;
   return { policy: "ranker", ...sequence([call], labels, place) };
-}
-
-/**
- * The examples of all groups, in order: each group's rewards become advantages, each member one example. The members of a
- * group of equal rewards get advantage 0 and stay: see {@link withAggregation}.
- */
-export function groupExamples<Item>(
-  groups: readonly Group<Item>[],
-  reward: (member: Item) => number,
-  example: (member: Item, labels: { readonly advantage: number; readonly groupKey: string }) => UnweightedExample,
-): UnweightedExample[] {
-  return groups.flatMap((group) => {
-    const advantages = groupAdvantages(group.members.map(reward));
-    return group.members.map((member, index) => example(member, { advantage: advantages[index] as number, groupKey: group.key }));
-  });
 }
 
 /**

@@ -4,7 +4,7 @@
  * @throws RangeError when there is no cutoff, or one that is not a positive integer.
  */
 export function relevanceReward(hits: readonly boolean[], cutoffs: readonly number[] = [1, 3, 5]): number {
-  if (cutoffs.length === 0) throw new RangeError("cutoffs is an empty list: give at least one k, e.g. [1, 3, 5]");
+  requireSomeCutoff(cutoffs);
   for (const cutoff of cutoffs) requireCutoff(cutoff);
   const firstHit = hits.indexOf(true);
   if (firstHit < 0) return 0;
@@ -24,6 +24,24 @@ export function ndcg(hits: readonly boolean[], relevantInPool: number, cutoff: n
   let ideal = 0;
   for (let index = 0; index < Math.min(relevantInPool, cutoff); index++) ideal += discount(index);
   return ideal === 0 ? 0 : gain / ideal;
+}
+
+/**
+ * r_rel as configured: the mean of Hit@k over the cutoffs or, in the ablation (Table 3), of nDCG@k. `relevantInPool` as in {@link ndcg}.
+ * @throws RangeError when there is no cutoff, or one that is not a positive integer.
+ */
+export function configuredRelevance(
+  hits: readonly boolean[],
+  relevantInPool: number,
+  { relevance, cutoffs }: { readonly relevance: "hit" | "ndcg"; readonly cutoffs: readonly number[] },
+): number {
+  if (relevance === "hit") return relevanceReward(hits, cutoffs);
+  requireSomeCutoff(cutoffs);
+  return cutoffs.reduce((sum, cutoff) => sum + ndcg(hits, relevantInPool, cutoff), 0) / cutoffs.length;
+}
+
+function requireSomeCutoff(cutoffs: readonly number[]): void {
+  if (cutoffs.length === 0) throw new RangeError("cutoffs is an empty list: give at least one k, e.g. [1, 3, 5]");
 }
 
 function requireCutoff(cutoff: number): void {

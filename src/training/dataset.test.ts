@@ -5,7 +5,7 @@ import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ConfigError, DataError } from "../errors.ts";
 import type { Question } from "../types.ts";
-import { evenlySpaced, loadQuestions, questionOrder, questionsForStep } from "./dataset.ts";
+import { loadQuestions, questionOrder, questionsForStep } from "./dataset.ts";
 
 let folder: string;
 beforeAll(async () => {
@@ -57,13 +57,6 @@ describe("loadQuestions", () => {
 const numbered = (count: number): Question[] =>
   Array.from({ length: count }, (_, index) => ({ id: `${index}`, question: "q", goldAnswers: ["a"], dataset: "", split: "" }));
 const ids = (questions: readonly Question[]) => questions.map((question) => question.id);
-
-describe("evenlySpaced", () => {
-  it("spreads over the list and starts at its beginning", () => {
-    expect(ids(evenlySpaced(numbered(10), 4))).toEqual(["0", "2", "5", "7"]);
-    expect(ids(evenlySpaced(numbered(3), 9))).toEqual(["0", "1", "2"]);
-  });
-});
 
 describe("questionsForStep", () => {
   it("uses each question at most once an epoch and never twice in a step", () => {

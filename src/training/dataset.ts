@@ -59,12 +59,6 @@ function goldAnswers(value: Record<string, unknown>, place: Place): string[] {
   });
 }
 
-/** `count` questions at equal distances (all of them when there are no more): the same subset in every evaluation. */
-export function evenlySpaced(questions: readonly Question[], count: number): Question[] {
-  if (count >= questions.length) return questions.slice();
-  return Array.from({ length: count }, (_, index) => questions[Math.floor((index * questions.length) / count)] as Question);
-}
-
 /** The order of one pass over the questions (`epoch` from 0): the same for the same seed and epoch, always. */
 export function questionOrder(questions: readonly Question[], seed: number, epoch: number): Question[] {
   return Rng.stream(seed, "question-order", epoch).shuffle(questions);

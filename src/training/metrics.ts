@@ -2,10 +2,9 @@
 import { responseTokens, searchSteps } from "../agent/trajectory.ts";
 import type { Config } from "../config.ts";
 import { isConstant } from "../grpo/advantages.ts";
-import { exactMatch } from "../text.ts";
 import type { Group, SampledTokens, Trajectory } from "../types.ts";
 import type { PhaseClock } from "./phase-clock.ts";
-import { type RankerCallOutcome, shownSteps, type TrajectoryOutcome } from "./scoring.ts";
+import { answerScores, type RankerCallOutcome, shownSteps, type TrajectoryOutcome } from "./scoring.ts";
 import type { PolicyUpdate } from "./update.ts";
 
 /** Flat, every number by name; what a step did not measure is absent. All but `timing` is the same in every run with the same seed. */
@@ -106,6 +105,7 @@ export interface StepFacts {
 export function stepMetrics(facts: StepFacts): StepMetrics {
   const { config, trajectories, mainUpdate, rankerUpdate, clock } = facts;
   const outcomes = facts.mainGroups.flatMap(({ members }) => members);
+  const answers = outcomes.map((outcome) => answerScores(outcome, config));
   const shown = outcomes.map(shownSteps);
   const answerable = shown.flat().filter(({ answerInCandidates }) => answerInCandidates);
   const calls = outcomes.flatMap(({ trajectory }) => searchSteps(trajectory).flatMap(({ rankerCall }) => rankerCall ?? []));
@@ -126,8 +126,8 @@ export function stepMetrics(facts: StepFacts): StepMetrics {
   return {
     step: facts.step,
     mainReward: mean(outcomes.map(({ reward }) => reward.total)),
-    answerF1: mean(outcomes.map(({ reward }) => (reward.formatValid ? reward.answerF1 : 0))),
-    exactMatch: mean(outcomes.map((outcome) => exact(outcome, config))),
+    answerF1: mean(answers.map(({ f1 }) => f1)),
+    exactMatch: mean(answers.map(({ em }) => em)),
     searches: mean(outcomes.map(({ trajectory }) => searchSteps(trajectory).length)),
     responseTokens: mean(outcomes.map(({ trajectory }) => responseTokens(trajectory))),
     mainFormatValidity: mean(outcomes.map(({ reward }) => Number(reward.formatValid))),
@@ -184,12 +184,6 @@ export function stepMetrics(facts: StepFacts): StepMetrics {
       trainedTokensPerSecond: perSecond(mainUpdate.tokens + (rankerUpdate?.tokens ?? 0), updateSeconds),
     },
   };
-}
-
-function exact({ question, trajectory, reward }: TrajectoryOutcome, config: Config): number {
-  return reward.formatValid && trajectory.answer !== undefined
-    ? exactMatch(trajectory.answer, question.goldAnswers, config.data.answerProfile)
-    : 0;
 }
 
 /** Minus the mean log-probability of sampled tokens: an unbiased estimate of the entropy of the distribution they come from. */

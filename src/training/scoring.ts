@@ -2,10 +2,11 @@
 import { isFormatValid, searchSteps } from "../agent/trajectory.ts";
 import type { Config } from "../config.ts";
 import { questionGroups, semanticGroups } from "../grouping/semantic-groups.ts";
-import { relevanceLabels } from "../ranker/relevance-labels.ts";
+import { isRelevant, relevanceLabels } from "../ranker/relevance-labels.ts";
 import { type MainReward, mainReward } from "../reward/main-reward.ts";
 import { type RankerReward, rankerReward } from "../reward/ranker-reward.ts";
-import { ndcg, relevanceReward } from "../reward/relevance.ts";
+import { configuredRelevance } from "../reward/relevance.ts";
+import { exactMatch } from "../text.ts";
 import type { Group, Question, RankerCall, SearchStep, Trajectory } from "../types.ts";
 
 /** A trajectory with its reward. */
@@ -18,7 +19,9 @@ export interface TrajectoryOutcome {
 /** A retrieval step with what it showed. */
 export interface ShownStep {
   readonly step: SearchStep;
-  /** I_ans. */
+  /** Candidates that contain a gold answer. */
+  readonly relevantCandidates: number;
+  /** I_ans: whether there is one. */
   readonly answerInCandidates: boolean;
   /** Relevance of the documents shown, in order. */
   readonly hits: readonly boolean[];
@@ -43,14 +46,21 @@ export function scoreTrajectory(question: Question, trajectory: Trajectory, conf
   return { question, trajectory, reward: mainReward(outcome, { formatPenalty, profile: config.data.answerProfile }) };
 }
 
+/** The scores of a trajectory's answer as result tables count them: 0 without an answer and after a format error. */
+export function answerScores(
+  { question, trajectory, reward }: TrajectoryOutcome,
+  config: Config,
+): { readonly f1: number; readonly em: 0 | 1 } {
+  if (!reward.formatValid || trajectory.answer === undefined) return { f1: 0, em: 0 };
+  return { f1: reward.answerF1, em: exactMatch(trajectory.answer, question.goldAnswers, config.data.answerProfile) };
+}
+
 /** What every search of a trajectory showed the agent. */
 export function shownSteps({ question, trajectory }: Pick<TrajectoryOutcome, "question" | "trajectory">): ShownStep[] {
   return searchSteps(trajectory).map((step) => {
-    const labels = relevanceLabels(
-      step.candidates.map(({ document }) => document),
-      question.goldAnswers,
-    );
-    return { step, answerInCandidates: labels.includes(true), hits: relevanceLabels(step.observation, question.goldAnswers) };
+    const relevantCandidates = step.candidates.filter(({ document }) => isRelevant(document, question.goldAnswers)).length;
+    const hits = relevanceLabels(step.observation, question.goldAnswers);
+    return { step, relevantCandidates, answerInCandidates: relevantCandidates > 0, hits };
   });
 }
 
@@ -61,25 +71,16 @@ export function shownSteps({ question, trajectory }: Pick<TrajectoryOutcome, "qu
 export function scoreRankerCalls(outcome: TrajectoryOutcome, config: Config): RankerCallOutcome[] {
   const { formatValid, answerF1 } = outcome.reward;
   if (!formatValid && config.training.excludeFormatFailures) return [];
-  const { formatPenalty, relevanceThreshold, preset, terms } = config.reward;
-  return shownSteps(outcome).flatMap(({ step, answerInCandidates, hits }) => {
+  return shownSteps(outcome).flatMap(({ step, relevantCandidates, answerInCandidates, hits }) => {
     const call = step.rankerCall;
     if (!call) return [];
-    const relevance = answerInCandidates ? relevanceOf(outcome.question, step, hits, config.reward) : 0;
+    const relevance = configuredRelevance(hits, relevantCandidates, config.reward);
     const facts = { formatValid: call.ranking.kind === "ranked", answerInCandidates, relevance, main: answerF1 };
     const reward: RankerReward = formatValid
-      ? rankerReward(facts, { formatPenalty, preset, terms, ...(relevanceThreshold === undefined ? {} : { relevanceThreshold }) })
+      ? rankerReward(facts, config.reward)
       : { total: 0, rule: "main", relevanceTerm: 0, mainTerm: 0 };
     return [{ query: call.query, answerInCandidates, call, hits, relevance, reward }];
   });
-}
-
-/** r_rel: the mean over the cutoffs of Hit@k, or (ablation) of nDCG@k. */
-function relevanceOf(question: Question, step: SearchStep, hits: readonly boolean[], { relevance, cutoffs }: Config["reward"]): number {
-  if (relevance === "hit") return relevanceReward(hits, cutoffs);
-  const documents = step.candidates.map(({ document }) => document);
-  const inPool = relevanceLabels(documents, question.goldAnswers).filter(Boolean).length;
-  return cutoffs.reduce((sum, cutoff) => sum + ndcg(hits, inPool, cutoff), 0) / cutoffs.length;
 }
 
 /**

@@ -67,7 +67,7 @@ export interface TrainingGroupMember {
   readonly trajectory: number;
   readonly turn: number;
   readonly query: string;
-  /** Titles of what the ranker put forward, in order, and whether each holds the answer. */
+  /** Passages that the ranker put forward, in order, and whether each holds the answer. */
   readonly ranking: readonly { readonly text: string; readonly relevant: boolean }[];
   readonly malformed?: string;
   readonly relevanceTerm: number;
