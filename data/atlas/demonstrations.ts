@@ -123,6 +123,8 @@ export async function agentDemonstration(question: AtlasQuestion, tools: Demonst
 }
 
 export interface RankerDemonstrationOptions {
+  /** Share of two-hop questions shown at their first hop. */
+  readonly firstHopShare: number;
   /** Loss weight of the prompt's own tokens: the ranker starts from weights that know them already. */
   readonly promptWeight: number;
   /** Loss weight of the auxiliary relevant / irrelevant label at every `[i]` of the prompt. */
@@ -146,7 +148,7 @@ export async function rankerDemonstration(
   const substitutions = substitutionsFor(question, tools, rng);
   const data = (text: string) => renderer.encodeData(splice(text, substitutions));
   const piece = (text: string) => pieceId(renderer, text);
-  const hop = question.hops === 2 && rng.uniform() < 0.5 ? 0 : question.hops - 1;
+  const hop = question.hops === 2 && rng.uniform() < options.firstHopShare ? 0 : question.hops - 1;
   const query = world.subQuery(question, hop, rng.uniform() < 0.3);
   const retrieved = await tools.candidates(query);
   const candidates = rng.uniform() < 0.6 ? rng.shuffle(retrieved) : retrieved.slice();

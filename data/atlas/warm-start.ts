@@ -5,7 +5,6 @@
  * Prints the quality on dev questions as it goes and on held-out questions at the end. `--only manifest` rewrites models.json for the
  * checkpoints that are there; give it the options that they were trained with.
  */
-import { rmSync } from "node:fs";
 import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { writeTokenizer } from "../../src/engine/bpe-trainer.ts";
@@ -42,6 +41,8 @@ const shape = {
 interface PhaseOptions {
   readonly engine: EmbeddedEngine;
   readonly policy: "main" | "ranker";
+  /** Names the random stream of the demonstrations. */
+  readonly stream: string;
   readonly steps: number;
   readonly learningRate: number;
   readonly reportEvery: number;
@@ -64,7 +65,7 @@ async function phase(options: PhaseOptions): Promise<void> {
     constantFraction: 0.6,
     batch: (step) =>
       Promise.all(
-        Array.from({ length: batchSize }, (_, index) => options.demonstrate(Rng.stream(seed, "warm-start", options.policy, step, index))),
+        Array.from({ length: batchSize }, (_, index) => options.demonstrate(Rng.stream(seed, "warm-start", options.stream, step, index))),
       ),
     onStep: async ({ step, loss, tokens: added }) => {
       tokens += added;
@@ -91,7 +92,7 @@ function questionPicker(questions: readonly AtlasQuestion[]): (rng: Rng) => Atla
   return (rng) => rng.pick(byHops[rng.integer(2)] as AtlasQuestion[]);
 }
 
-const parts = ["tokenizer", "agent", "ranker", "quality", "manifest"] as const;
+const parts = ["tokenizer", "agent", "ranker", "first-hops", "quality", "manifest"] as const;
 
 interface WarmStartRun {
   readonly parts: ReadonlySet<string>;
@@ -100,6 +101,7 @@ interface WarmStartRun {
   readonly agentSteps: number;
   readonly rankerSteps: number;
   readonly rankerStop: number;
+  readonly firstHopSteps: number;
   readonly threads: number;
   readonly reportEvery: number;
 }
@@ -117,6 +119,7 @@ async function trainAgent(run: WarmStartRun, setting: Setting): Promise<void> {
   await phase({
     engine: agent,
     policy: "main",
+    stream: "main",
     steps: run.agentSteps,
     learningRate: 2.5e-3,
     reportEvery: run.reportEvery,
@@ -131,22 +134,48 @@ async function trainAgent(run: WarmStartRun, setting: Setting): Promise<void> {
   await agent.close();
 }
 
+interface RankerCourse {
+  /** Names the random stream of the demonstrations. */
+  readonly stream: string;
+  /** The model folder to start from. */
+  readonly from: string;
+  readonly steps: number;
+  readonly learningRate: number;
+  readonly stopAtHitAt1?: number;
+  readonly firstHopShare: number;
+}
+
 /** The ranker starts from the agent's weights, which know the vocabulary and how to copy. */
-async function trainRanker(run: WarmStartRun, setting: Setting): Promise<void> {
+const mainCourse = (run: WarmStartRun): RankerCourse => ({
+  stream: "ranker",
+  from: run.agentFolder,
+  steps: run.rankerSteps,
+  learningRate: 2e-3,
+  stopAtHitAt1: run.rankerStop,
+  firstHopShare: 0.4,
+});
+
+/** A short second course: a ranker that only knows final answers does harm where a bridge is asked for. */
+const firstHopCourse = (run: WarmStartRun): RankerCourse => ({
+  stream: "ranker-first-hops",
+  from: run.rankerFolder,
+  steps: run.firstHopSteps,
+  learningRate: 1e-3,
+  firstHopShare: 0.6,
+});
+
+async function trainRanker(run: WarmStartRun, setting: Setting, { from, firstHopShare, ...course }: RankerCourse): Promise<void> {
   const agent = await createEmbeddedEngine({ modelFolder: run.agentFolder, threads: run.threads });
-  const ranker = await createEmbeddedEngine({ modelFolder: run.agentFolder, threads: run.threads, microBatchTokens });
+  const ranker = await createEmbeddedEngine({ modelFolder: from, threads: run.threads, microBatchTokens });
   const pick = questionPicker(setting.world.questions("train"));
   await phase({
     engine: ranker,
     policy: "ranker",
-    steps: run.rankerSteps,
-    learningRate: 2e-3,
+    ...course,
     reportEvery: 50,
-    stopAtHitAt1: run.rankerStop,
-    demonstrate: (rng) => rankerDemonstration(pick(rng), setting.tools, rng, { promptWeight: 0, auxiliaryWeight: 1 }),
+    demonstrate: (rng) => rankerDemonstration(pick(rng), setting.tools, rng, { firstHopShare, promptWeight: 0, auxiliaryWeight: 1 }),
     report: async () => quality(setting, "fixed-ranker", agent, ranker),
   });
-  rmSync(run.rankerFolder, { recursive: true, force: true });
   await ranker.exportModel(run.rankerFolder);
   await ranker.close();
   await agent.close();
@@ -184,11 +213,12 @@ async function main(): Promise<void> {
       "agent-steps": { type: "string", default: "2000" },
       "ranker-steps": { type: "string", default: "800" },
       "ranker-stop": { type: "string", default: "0.6" },
+      "first-hop-steps": { type: "string", default: "50" },
       threads: { type: "string", default: "1" },
       "report-every": { type: "string", default: "500" },
     },
   });
-  const count = (name: "agent-steps" | "ranker-steps" | "threads" | "report-every") =>
+  const count = (name: "agent-steps" | "ranker-steps" | "first-hop-steps" | "threads" | "report-every") =>
     numberOption(name, values[name], (value) => Number.isInteger(value) && value >= 1, "an integer of at least 1");
   const output = resolve(values.output);
   const run: WarmStartRun = {
@@ -198,6 +228,7 @@ async function main(): Promise<void> {
     agentSteps: count("agent-steps"),
     rankerSteps: count("ranker-steps"),
     rankerStop: numberOption("ranker-stop", values["ranker-stop"], (value) => value >= 0, "a Hit@1 of at least 0"),
+    firstHopSteps: count("first-hop-steps"),
     threads: count("threads"),
     reportEvery: count("report-every"),
   };
@@ -205,16 +236,17 @@ async function main(): Promise<void> {
     await writeTokenizer(run.agentFolder, trainAtlasTokenizer(new AtlasWorld(atlasFolder)));
     console.log(`tokenizer: ${vocabularySize} entries`);
   }
-  if (["agent", "ranker", "quality"].some((part) => run.parts.has(part))) {
+  if (["agent", "ranker", "first-hops", "quality"].some((part) => run.parts.has(part))) {
     const setting = await loadSetting(run.agentFolder);
     if (run.parts.has("agent")) await trainAgent(run, setting);
-    if (run.parts.has("ranker")) await trainRanker(run, setting);
+    if (run.parts.has("ranker")) await trainRanker(run, setting, mainCourse(run));
+    if (run.parts.has("first-hops")) await trainRanker(run, setting, firstHopCourse(run));
     if (run.parts.has("quality")) await printHeldOutQuality(run, setting);
   }
   if (run.parts.has("manifest")) {
     const training = {
       agent: { seed, steps: run.agentSteps },
-      ranker: { seed, steps: run.rankerSteps, stopAtHitAt1: run.rankerStop },
+      ranker: { seed, steps: run.rankerSteps, stopAtHitAt1: run.rankerStop, firstHopSteps: run.firstHopSteps },
     };
     await writeAtomically(join(output, "models.json"), `${JSON.stringify(modelsManifest(output, training), null, 2)}\n`);
     console.log("models.json: the SHA-256 of every checkpoint file");
