@@ -1,7 +1,7 @@
 /** Training and sampling speed of the embedded engine, next to PyTorch + transformers when `--peer` is given. */
 import { loadavg } from "node:os";
 import { fileURLToPath } from "node:url";
-import { LineProcess, type Timing } from "./line-process.ts";
+import { alternate, LineProcess } from "./line-process.ts";
 import { type BenchmarkModel, benchmarkModels, forwardFlops } from "./model-shapes.ts";
 import { type BenchmarkOptions, median, printLine } from "./options.ts";
 
@@ -34,11 +34,6 @@ function work(model: BenchmarkModel, task: Task): { tokens: number; flops: numbe
   return { tokens: task.batch * task.tokens, flops: forwardFlops(shape, task.batch * total, (total + 1) / 2) };
 }
 
-/** One measured repetition: for training, a step of its own; warm-ups come first. */
-async function repeat(side: LineProcess, task: Task): Promise<Timing> {
-  return side.request(task.task === "train" ? { ...task, steps: 1 } : task);
-}
-
 /** Prints a line for each model and task. */
 export async function benchmarkEngine(options: BenchmarkOptions): Promise<void> {
   const models = (options.models ?? ["1.7M", "3.7M", "10M"]) as readonly BenchmarkModel[];
@@ -60,23 +55,16 @@ export async function benchmarkEngine(options: BenchmarkOptions): Promise<void> 
       const peerPeak = peer && (2 * size ** 3) / Math.min(...(await peer.request({ task: "matmul", size, repeats: 20 })).seconds);
       for (const task of tasks(options.quick)) {
         const sides = peer === undefined ? [ours] : [ours, peer];
-        const seconds = sides.map((): number[] => []);
-        const memory = sides.map(() => 0);
-        for (let repetition = -warmUps; repetition < repeats; repetition++) {
-          for (const [index, side] of sides.entries()) {
-            const timing = await repeat(side, task);
-            memory[index] = timing.peakMemoryBytes;
-            if (repetition >= 0) seconds[index]?.push(...timing.seconds);
-          }
-        }
+        // For training a repetition is one step.
+        const measured = await alternate(sides, task.task === "train" ? { ...task, steps: 1 } : task, { warmUps, repeats });
         const { tokens, flops } = work(model, task);
-        const report = seconds.map((list, index) => ({
-          tokensPerSecond: tokens / median(list),
-          gigaflops: flops / median(list) / 1e9,
-          matmulPeakShare: flops / median(list) / peak,
-          medianSeconds: median(list),
-          fastestSeconds: Math.min(...list),
-          peakMemoryBytes: memory[index],
+        const report = measured.map(({ seconds, peakMemoryBytes }) => ({
+          tokensPerSecond: tokens / median(seconds),
+          gigaflops: flops / median(seconds) / 1e9,
+          matmulPeakShare: flops / median(seconds) / peak,
+          medianSeconds: median(seconds),
+          fastestSeconds: Math.min(...seconds),
+          peakMemoryBytes,
         }));
         printLine({
           benchmark: "engine",

@@ -2,7 +2,7 @@
 import { loadavg } from "node:os";
 import { fileURLToPath } from "node:url";
 import type { GrpoArgument } from "./grpo-worker.ts";
-import { LineProcess, type Timing } from "./line-process.ts";
+import { alternate, LineProcess } from "./line-process.ts";
 import { benchmarkModels } from "./model-shapes.ts";
 import { type BenchmarkOptions, median, printLine } from "./options.ts";
 
@@ -22,21 +22,13 @@ export async function benchmarkGrpo(options: BenchmarkOptions): Promise<void> {
     await ours.receive();
     const peerVersions = await peer?.receive<{ versions: object }>();
     const sides = peer === undefined ? [ours] : [ours, peer];
-    const seconds = sides.map((): number[] => []);
-    const memory = sides.map(() => 0);
-    for (let repetition = -warmUps; repetition < repeats; repetition++) {
-      for (const [index, side] of sides.entries()) {
-        const timing = await side.request<Timing>({ steps: 1 });
-        memory[index] = timing.peakMemoryBytes;
-        if (repetition >= 0) seconds[index]?.push(...timing.seconds);
-      }
-    }
+    const measured = await alternate(sides, { steps: 1 }, { warmUps, repeats });
     const completions = sizes.prompts * sizes.samples;
-    const report = seconds.map((list, index) => ({
-      secondsPerStep: median(list),
-      fastestSeconds: Math.min(...list),
-      completionsPerSecond: completions / median(list),
-      peakMemoryBytes: memory[index],
+    const report = measured.map(({ seconds, peakMemoryBytes }) => ({
+      secondsPerStep: median(seconds),
+      fastestSeconds: Math.min(...seconds),
+      completionsPerSecond: completions / median(seconds),
+      peakMemoryBytes,
     }));
     printLine({
       benchmark: "grpo",

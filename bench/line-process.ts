@@ -27,13 +27,13 @@ export class LineProcess {
   static start(program: string, programArguments: readonly string[], environment: NodeJS.ProcessEnv = process.env): LineProcess {
     const child = spawn(program, programArguments, { stdio: ["pipe", "pipe", "inherit"], env: environment });
     const name = [program, ...programArguments.filter((argument) => !argument.startsWith("{"))].join(" ");
-    const process_ = new LineProcess(name, child, createInterface({ input: child.stdout }));
+    const started = new LineProcess(name, child, createInterface({ input: child.stdout }));
     // The reader sees the end of the output and reports why.
     child.on("error", (error) => {
-      process_.startError = error;
+      started.startError = error;
     });
     child.stdin.on("error", () => undefined);
-    return process_;
+    return started;
   }
 
   /** Starts a TypeScript file of this folder in a fresh Node. */
@@ -63,6 +63,24 @@ export class LineProcess {
     this.child.stdin?.end();
     await gone;
   }
+}
+
+/** Measures all sides in turn, so that a change in the machine's speed meets every one; warm-ups come first and don't count. One list of seconds and the peak memory a side. */
+export async function alternate(
+  sides: readonly LineProcess[],
+  request: object,
+  { warmUps, repeats }: { readonly warmUps: number; readonly repeats: number },
+): Promise<readonly { readonly seconds: readonly number[]; readonly peakMemoryBytes: number }[]> {
+  const measured = sides.map(() => ({ seconds: [] as number[], peakMemoryBytes: 0 }));
+  for (let repetition = -warmUps; repetition < repeats; repetition++) {
+    for (const [index, side] of sides.entries()) {
+      const timing = await side.request(request);
+      const one = measured[index] as (typeof measured)[number];
+      one.peakMemoryBytes = timing.peakMemoryBytes;
+      if (repetition >= 0) one.seconds.push(...timing.seconds);
+    }
+  }
+  return measured;
 }
 
 /** The other side, run inside the child: answers every request of standard input until it is closed. */
