@@ -4,13 +4,13 @@ import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { stringify } from "yaml";
 import { tinyConfig, tinyWiring } from "../../test/fixtures/training/tiny-run.ts";
-import type { SystemName } from "../config.ts";
+import { type SystemName, systemNames } from "../config.ts";
 import { evaluate } from "../evaluation/evaluate.ts";
 import type { Summary } from "../evaluation/report/summary.ts";
 import { train } from "../training/trainer.ts";
 import { heldOut, readEvaluation, writeEvaluation } from "./evaluation-files.ts";
 import { writeReport } from "./report-files.ts";
-import { studySystems, systemFolder, warmStartFolder } from "./run-folders.ts";
+import { systemFolder, warmStartFolder } from "./run-folders.ts";
 import { answeringParts } from "./wiring.ts";
 
 let study: string;
@@ -46,7 +46,7 @@ async function makeStudy(seeds: readonly number[]) {
   writeFileSync(join(study, "config.yaml"), stringify(config));
   const state = { formatVersion: 1, seeds, inputs: {}, seconds: 61, peakMemoryBytes: 2 ** 30 };
   writeFileSync(join(study, "study.json"), JSON.stringify(state));
-  for (const seed of seeds) for (const system of studySystems) await evaluated(system, seed, systemFolder(study, seed, system), true);
+  for (const seed of seeds) for (const system of systemNames) await evaluated(system, seed, systemFolder(study, seed, system), true);
   for (const system of ["retrieval-only", "fixed-ranker"] as const) await evaluated(system, 1, warmStartFolder(study, system), false);
 }
 

@@ -3,7 +3,7 @@ import { existsSync, readFileSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
 import { gunzipSync } from "node:zlib";
-import type { Config, SystemName } from "../config.ts";
+import { type Config, type SystemName, systemNames } from "../config.ts";
 import { RunFolderError } from "../errors.ts";
 import { type EvaluatedSystem, type ReportSources, systemKeyOf } from "../evaluation/report/build-report.ts";
 import type { LearningCurve, TrainingGroup } from "../evaluation/report/report-data.ts";
@@ -24,10 +24,9 @@ export interface StudyState {
   readonly peakMemoryBytes: number;
 }
 
-export const studySystems: readonly SystemName[] = ["retrieval-only", "fixed-ranker", "cosearch", "oracle"];
-
-/** Where a study keeps one system's run, and the warm start's evaluations. */
+/** Where a study keeps one system's run. */
 export const systemFolder = (study: string, seed: number, system: SystemName) => join(study, `seed-${seed}`, system);
+/** Where a study keeps the evaluation of the warm start with one of the retrieval systems. */
 export const warmStartFolder = (study: string, system: "retrieval-only" | "fixed-ranker") => join(study, "warm-start", system);
 
 /** The study's state; undefined when the folder holds no study. */
@@ -62,7 +61,7 @@ export async function readReportSources(folder: string): Promise<ReportSources> 
   const configuration = readFileSync(join(folder, "config.yaml"), "utf8");
   const seeds = state?.seeds ?? [config.seed];
   const runs = state
-    ? seeds.flatMap((seed) => studySystems.map((system) => ({ system, seed, path: systemFolder(folder, seed, system) })))
+    ? seeds.flatMap((seed) => systemNames.map((system) => ({ system, seed, path: systemFolder(folder, seed, system) })))
     : [{ system: config.system, seed: config.seed, path: folder }];
   const evaluated: EvaluatedSystem[] = [];
   const curves: LearningCurve[] = [];

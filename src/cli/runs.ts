@@ -1,6 +1,7 @@
 import { existsSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { join } from "node:path";
+import { systemNames } from "../config.ts";
 import { score } from "../evaluation/report/scale.ts";
 import { readIfPresent } from "../training/atomic-file.ts";
 import { listCheckpoints } from "../training/checkpoint.ts";
@@ -8,7 +9,7 @@ import type { StepMetrics } from "../training/metrics.ts";
 import { readJsonLines } from "../training/run-dir.ts";
 import { defineStrictCommand, flags } from "./command.ts";
 import { heldOut, readEvaluationHeader } from "./evaluation-files.ts";
-import { readRunConfig, readStudyState, studySystems, systemFolder } from "./run-folders.ts";
+import { readRunConfig, readStudyState, systemFolder } from "./run-folders.ts";
 
 interface RunLine {
   readonly run: string;
@@ -45,7 +46,7 @@ export const runs = defineStrictCommand({
 async function findRuns(folder: string): Promise<RunLine[]> {
   const state = await readStudyState(folder).catch(() => undefined);
   if (state) {
-    const folders = state.seeds.flatMap((seed) => studySystems.map((system) => systemFolder(folder, seed, system)));
+    const folders = state.seeds.flatMap((seed) => systemNames.map((system) => systemFolder(folder, seed, system)));
     return Promise.all(folders.filter((path) => existsSync(join(path, "manifest.json"))).map(describeRun));
   }
   if (existsSync(join(folder, "manifest.json")) && existsSync(join(folder, "config.yaml"))) return [await describeRun(folder)];

@@ -26,7 +26,7 @@ export interface OpenWiring {
 export type Purpose = "training" | "answering";
 
 /** Whether the system has a generative ranker. */
-export function hasRanker(config: Config): boolean {
+function hasRanker(config: Config): boolean {
   return config.system === "cosearch" || config.system === "fixed-ranker";
 }
 

@@ -5,7 +5,8 @@ import type { StepMetrics } from "./metrics.ts";
 export interface AlarmFinding {
   readonly metric: string;
   readonly value: number;
-  readonly threshold: number;
+  /** Absent where the value is no number. */
+  readonly threshold?: number;
   /** In words, e.g. "has fallen below". */
   readonly what: string;
 }
@@ -23,7 +24,6 @@ export function checkAlarm(history: readonly StepMetrics[], alarm: Config["alarm
     return {
       metric: broken[0],
       value: broken[1] as number,
-      threshold: 0,
       what: "is not a finite number: the weights are broken; lower the learning rate",
     };
   if (!alarm.enabled || history.length < alarm.window) return undefined;

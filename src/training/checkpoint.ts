@@ -126,7 +126,7 @@ export async function selectedCheckpoint(runFolder: string): Promise<Checkpoint>
 }
 
 /** The checkpoint with the best dev F1, if dev was evaluated. */
-export function bestOf(checkpoints: readonly Checkpoint[]): Checkpoint | undefined {
+function bestOf(checkpoints: readonly Checkpoint[]): Checkpoint | undefined {
   let best: Checkpoint | undefined;
   for (const checkpoint of checkpoints) {
     const f1 = checkpoint.manifest.dev?.f1;

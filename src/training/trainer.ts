@@ -184,9 +184,12 @@ function stopOnAlarm(history: readonly StepMetrics[], config: Config, saved: Che
   const finding = checkAlarm(history, config.alarm);
   if (!finding) return;
   const kept = saved ? `the last good checkpoint is ${saved.folder}` : "no checkpoint had been saved yet";
-  throw new AlarmError(
-    `stopped after step ${history.length}: ${finding.metric} = ${finding.value} (mean of the last ${config.alarm.window} steps) ${finding.what} (${finding.threshold}); ${kept}`,
-  );
+  const { metric, value, threshold, what } = finding;
+  const found =
+    threshold === undefined
+      ? `${metric} = ${value} ${what}`
+      : `${metric} = ${value} (mean of the last ${config.alarm.window} steps) ${what} (${threshold})`;
+  throw new AlarmError(`stopped after step ${history.length}: ${found}; ${kept}`);
 }
 
 function isAbort(error: unknown, signal: AbortSignal | undefined): boolean {

@@ -30,7 +30,7 @@ function render(value: HtmlValue): string {
 }
 
 /** Safe in element content and in quoted attributes; characters that no HTML document may hold are replaced. */
-export function escapeText(text: string): string {
+function escapeText(text: string): string {
   return (
     text
       .replaceAll("&", "&amp;")

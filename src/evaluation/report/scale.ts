@@ -56,7 +56,7 @@ export function meanCurve(curves: readonly (readonly Point[])[]): Point[] {
   return [...sums].map(([x, { total, count }]) => ({ x, y: total / count })).sort((first, second) => first.x - second.x);
 }
 
-/** A score between 0 and 1 the way the field prints it: `.626`, `1.000`, `-.012`; a missing one is a dash. */
+/** A score between 0 and 1 the way the field prints it: `.626`, `1.000`, `−.012`; a missing one is a dash. */
 export function score(value: number | undefined, digits = 3): string {
   if (value === undefined || !Number.isFinite(value)) return "–";
   const text = Math.abs(value).toFixed(digits);
