@@ -13,6 +13,8 @@ export interface WarmStartSettings {
   readonly steps: number;
   /** The training ends at the first report whose dev Hit@1 is at least this. */
   readonly stopAtHitAt1?: number;
+  /** Optimiser steps of the course on first hops that follows. */
+  readonly firstHopSteps?: number;
 }
 
 export interface ModelsManifest {
