@@ -10,8 +10,8 @@ import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { writeTokenizer } from "../../src/engine/bpe-trainer.ts";
 import { createEmbeddedEngine, type EmbeddedEngine } from "../../src/engine/embedded/embedded-engine.ts";
+import { writeJsonAtomically } from "../../src/engine/json-file.ts";
 import { Rng } from "../../src/rng.ts";
-import { writeAtomically } from "../../src/training/atomic-file.ts";
 import { type Demonstration, warmStart } from "../../src/training/warm-start.ts";
 import { agentDemonstration, rankerDemonstration } from "./demonstrations.ts";
 import { modelsManifest } from "./models-manifest.ts";
@@ -249,7 +249,7 @@ async function main(): Promise<void> {
       agent: { seed, steps: run.agentSteps },
       ranker: { seed, steps: run.rankerSteps, stopAtHitAt1: run.rankerStop, firstHopSteps: run.firstHopSteps },
     };
-    await writeAtomically(join(output, "models.json"), `${JSON.stringify(modelsManifest(output, training), null, 2)}\n`);
+    await writeJsonAtomically(join(output, "models.json"), modelsManifest(output, training));
     console.log("models.json: the SHA-256 of every checkpoint file");
   }
 }

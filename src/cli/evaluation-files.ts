@@ -2,9 +2,10 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { SystemName } from "../config.ts";
+import { readIfPresent, writeAtomically } from "../engine/atomic-file.ts";
+import { writeJsonAtomically } from "../engine/json-file.ts";
 import { RunFolderError } from "../errors.ts";
 import type { QuestionRecord } from "../evaluation/record.ts";
-import { readIfPresent, writeAtomically } from "../training/atomic-file.ts";
 import { readJsonLines } from "../training/run-dir.ts";
 
 /** What the records are of. */
@@ -30,7 +31,7 @@ export async function writeEvaluation(runFolder: string, name: string, { header,
   const folder = join(runFolder, "evaluations");
   await mkdir(folder, { recursive: true });
   await writeAtomically(join(folder, `${name}.jsonl`), records.map((record) => `${JSON.stringify(record)}\n`).join(""));
-  await writeAtomically(join(folder, `${name}.json`), `${JSON.stringify(header, null, 2)}\n`);
+  await writeJsonAtomically(join(folder, `${name}.json`), header);
 }
 
 /** The header alone; undefined when there is no whole evaluation of that name. */

@@ -1,9 +1,10 @@
 import { join } from "node:path";
+import { writeAtomically } from "../engine/atomic-file.ts";
+import { writeJsonAtomically } from "../engine/json-file.ts";
 import { buildReport } from "../evaluation/report/build-report.ts";
 import { renderReport } from "../evaluation/report/report.ts";
 import type { ReportData } from "../evaluation/report/report-data.ts";
 import { summaryOf } from "../evaluation/report/summary.ts";
-import { writeAtomically } from "../training/atomic-file.ts";
 import { readReportSources } from "./run-folders.ts";
 
 export interface WrittenReport {
@@ -18,6 +19,6 @@ export async function writeReport(folder: string): Promise<WrittenReport> {
   const html = join(folder, "report.html");
   const summary = join(folder, "summary.json");
   await writeAtomically(html, renderReport(data));
-  await writeAtomically(summary, `${JSON.stringify(summaryOf(data), null, 2)}\n`);
+  await writeJsonAtomically(summary, summaryOf(data));
   return { data, html, summary };
 }

@@ -4,11 +4,12 @@ import { availableParallelism } from "node:os";
 import { join } from "node:path";
 import { stringify } from "yaml";
 import { type Config, configSchema, type SystemName } from "../config.ts";
+import { writeAtomically } from "../engine/atomic-file.ts";
+import { writeJsonAtomically } from "../engine/json-file.ts";
 import { AlarmError, ConfigError, RunFolderError } from "../errors.ts";
 import { systemKeyOf } from "../evaluation/report/build-report.ts";
 import { systemLabels } from "../evaluation/report/report-data.ts";
 import { resultTable } from "../evaluation/report/result-table.ts";
-import { writeAtomically } from "../training/atomic-file.ts";
 import { differences } from "../training/differences.ts";
 import { lockRunFolder } from "../training/run-lock.ts";
 import { allValues, defineStrictCommand, flags } from "./command.ts";
@@ -158,7 +159,7 @@ async function adopt(folder: string, config: Config, seeds: readonly number[], i
 }
 
 function writeState(folder: string, state: StudyState): Promise<void> {
-  return writeAtomically(join(folder, "study.json"), `${JSON.stringify(state, null, 2)}\n`);
+  return writeJsonAtomically(join(folder, "study.json"), state);
 }
 
 /** Fingerprints of the inputs. @throws ConfigError for one that isn't there. */

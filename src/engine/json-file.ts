@@ -1,11 +1,10 @@
-import { readFile, rename, writeFile } from "node:fs/promises";
+import { readFile } from "node:fs/promises";
 import { ModelError } from "../errors.ts";
+import { writeAtomically } from "./atomic-file.ts";
 
-/** Writes a value as indented JSON under a temporary name and renames it: a reader sees the old file or the new one, whole. */
+/** Writes a value as indented JSON, as `writeAtomically` does. */
 export async function writeJsonAtomically(path: string, value: unknown): Promise<void> {
-  const temporary = `${path}.${process.pid}.tmp`;
-  await writeFile(temporary, `${JSON.stringify(value, null, 2)}\n`);
-  await rename(temporary, path);
+  await writeAtomically(path, `${JSON.stringify(value, null, 2)}\n`);
 }
 
 /**

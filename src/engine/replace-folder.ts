@@ -9,7 +9,7 @@ import { ModelError } from "../errors.ts";
  * @throws ModelError naming the folder when something can't be written (disk full, no permission); nothing is left behind.
  */
 export async function replaceFolder(folder: string, fill: (temporary: string) => Promise<void>): Promise<void> {
-  const temporary = `${folder}.tmp`;
+  const temporary = `${folder}.partial`;
   const retired = `${folder}.old`;
   try {
     await rm(temporary, { recursive: true, force: true });

@@ -1,10 +1,11 @@
 /** Checkpoints: everything an exact resume needs. All randomness is derived from (seed, step), so that is the engines' states and the step. */
 import { mkdir, readdir, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
+import { readIfPresent } from "../engine/atomic-file.ts";
 import type { TrainableEngine } from "../engine/engine.ts";
+import { writeJsonAtomically } from "../engine/json-file.ts";
 import { ModelError, RunFolderError } from "../errors.ts";
 import type { PolicyName } from "../types.ts";
-import { readIfPresent, writeAtomically } from "./atomic-file.ts";
 import { formatVersion } from "./run-dir.ts";
 
 /** Greedy scores on dev questions. */
@@ -58,7 +59,7 @@ export async function saveCheckpoint(runFolder: string, step: number, engines: T
     }
     const files = await fileSizes(draft);
     const manifest: CheckpointManifest = { formatVersion, step, engines: saved, files, ...(dev ? { dev } : {}) };
-    await writeAtomically(join(draft, "manifest.json"), `${JSON.stringify(manifest, null, 2)}\n`);
+    await writeJsonAtomically(join(draft, "manifest.json"), manifest);
     // Only a folder without a manifest, which is no checkpoint, can stand here: a step is saved once.
     await rm(folder, { recursive: true, force: true });
     await rename(draft, folder);
@@ -77,7 +78,7 @@ export async function saveCheckpoint(runFolder: string, step: number, engines: T
 /** Adds dev scores to a checkpoint that was saved without (the run was stopped while it was being evaluated). */
 export async function addDevScores(checkpoint: Checkpoint, dev: DevScores): Promise<Checkpoint> {
   const manifest: CheckpointManifest = { ...checkpoint.manifest, dev };
-  await writeAtomically(join(checkpoint.folder, "manifest.json"), `${JSON.stringify(manifest, null, 2)}\n`);
+  await writeJsonAtomically(join(checkpoint.folder, "manifest.json"), manifest);
   return { folder: checkpoint.folder, manifest };
 }
 

@@ -7,8 +7,9 @@ import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { parse, stringify } from "yaml";
 import type { Config } from "../config.ts";
+import { readIfPresent, writeAtomically } from "../engine/atomic-file.ts";
+import { writeJsonAtomically } from "../engine/json-file.ts";
 import { RunFolderError } from "../errors.ts";
-import { readIfPresent, writeAtomically } from "./atomic-file.ts";
 import { differences } from "./differences.ts";
 import { lockRunFolder } from "./run-lock.ts";
 
@@ -66,10 +67,7 @@ async function adopt(path: string, run: { config: Config; inputs: Readonly<Recor
   const known = await readIfPresent(join(path, "manifest.json"));
   if (known === undefined) {
     await writeAtomically(join(path, "config.yaml"), stringify(run.config));
-    await writeAtomically(
-      join(path, "manifest.json"),
-      `${JSON.stringify({ formatVersion, inputs: run.inputs } satisfies RunManifest, null, 2)}\n`,
-    );
+    await writeJsonAtomically(join(path, "manifest.json"), { formatVersion, inputs: run.inputs } satisfies RunManifest);
     return false;
   }
   if (!run.resume) throw new RunFolderError(`${path} already holds a run: resume it, or choose another folder`);
