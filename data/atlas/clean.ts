@@ -44,3 +44,11 @@ export function holdsWords(outer: string, inner: string): boolean {
       .trim()} `;
   return words(outer).includes(words(inner));
 }
+
+/** A name as part of an id: lower-case letters and digits with hyphens between them. */
+export function slug(text: string): string {
+  return text
+    .toLowerCase()
+    .replace(/[^a-z0-9]+/g, "-")
+    .replace(/^-|-$/g, "");
+}

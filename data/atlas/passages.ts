@@ -1,6 +1,7 @@
 /** The passages: one sentence a telling of a fact, and passages about cities, people and mere outlines of topics. */
 import { Rng } from "../../src/rng.ts";
 import type { Document } from "../../src/types.ts";
+import { slug } from "./clean.ts";
 import { type Country, worldSeed } from "./facts.ts";
 import { city, fillSentence, inSentence, person, type Relation, relations } from "./relations.ts";
 
@@ -79,12 +80,5 @@ function aside(country: Country, relation: string, name: string, sentences: read
 }
 
 function passageId(...parts: readonly (string | number)[]): string {
-  return parts
-    .map((part) =>
-      String(part)
-        .toLowerCase()
-        .replace(/[^a-z0-9]+/g, "-")
-        .replace(/^-|-$/g, ""),
-    )
-    .join("/");
+  return parts.map((part) => slug(String(part))).join("/");
 }

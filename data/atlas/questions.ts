@@ -1,6 +1,6 @@
 /** The questions, split by country: a test question asks about a country that no training question is about. */
 import { Rng } from "../../src/rng.ts";
-import { holdsWords } from "./clean.ts";
+import { holdsWords, slug } from "./clean.ts";
 import { type Country, worldSeed } from "./facts.ts";
 import { city, fill, fillSentence, relations } from "./relations.ts";
 
@@ -104,11 +104,4 @@ function bridgesOf(country: Country): Bridge[] {
     return bridge === undefined || value === undefined ? [] : [{ id, value, ...bridge }];
   });
   return [...byRelation, ...country.cities.map((value) => ({ id: "city", value, ...city.bridge }))];
-}
-
-function slug(text: string): string {
-  return text
-    .toLowerCase()
-    .replace(/[^a-z0-9]+/g, "-")
-    .replace(/^-|-$/g, "");
 }

@@ -3,7 +3,10 @@
  * an answer is first, among two, among ten, by relation and by how the fact is told; and how often a passage holds the answer
  * by accident. `npx tsx data/atlas/retrieval-report.ts`.
  */
-import { bm25Retriever, denseRetriever, documentText, HashedEmbedder, type Retriever } from "../../src/retrieval/index.ts";
+import { fileURLToPath } from "node:url";
+import { loadConfig } from "../../src/cli/load-config.ts";
+import { createRetriever } from "../../src/retrieval/create-retriever.ts";
+import type { Retriever } from "../../src/retrieval/retriever.ts";
 import { containsAnswer } from "../../src/text.ts";
 import type { Candidate } from "../../src/types.ts";
 import { readCountries } from "./facts.ts";
@@ -11,10 +14,8 @@ import { type Passage, writePassages } from "./passages.ts";
 import { type AtlasQuestion, writeQuestions } from "./questions.ts";
 import { relations } from "./relations.ts";
 
-/** N of the atlas configuration. */
-const candidates = 10;
-/** The dense first stage of the atlas configuration. */
-const atlasEmbedder = { dimensions: 128, idfPower: 1.1 } as const;
+const { retrieval } = loadConfig({ file: fileURLToPath(new URL("../../configs/atlas.yaml", import.meta.url)) });
+const { candidates } = retrieval;
 
 const countries = readCountries();
 const passages = writePassages(countries);
@@ -96,6 +97,6 @@ async function report(retriever: Retriever, name: string): Promise<void> {
   console.log(`  queries with two or more passages about the fact: ${share(lists.map((list) => list.filter(Boolean).length > 1))}`);
 }
 
-const embedder = HashedEmbedder.fit(passages.map(documentText), atlasEmbedder);
-await report(await denseRetriever({ documents: passages, embedder }), `dense (${JSON.stringify(atlasEmbedder)})`);
-await report(bm25Retriever({ documents: passages }), "BM25 (k1 0.9, b 0.4)");
+const { dimensions, idfPower, k1, b } = retrieval;
+await report(await createRetriever({ ...retrieval, kind: "dense" }, passages), `dense (${dimensions} dimensions, idf power ${idfPower})`);
+await report(await createRetriever({ ...retrieval, kind: "bm25" }, passages), `BM25 (k1 ${k1}, b ${b})`);

@@ -3,7 +3,7 @@ import * as ort from "onnxruntime-node";
 import { cacheFloatsPerToken, decodeGraph, pastKeysName, pastValuesName } from "./decode-graph.ts";
 import { KeyValueCache } from "./kv-cache.ts";
 import type { Parameters } from "./parameters.ts";
-import { createSession, floatTensor, maskedScore, rotaryTables } from "./runtime.ts";
+import { causalMask, createSession, floatTensor, maskedScore, rotaryTables } from "./runtime.ts";
 
 /** Both graphs' sessions and the cache of the sequences in the batch. */
 export class Decoder {
@@ -113,11 +113,4 @@ export class Decoder {
     }
     feeds["pastMask"] = floatTensor(new Float32Array(rows).fill(maskedScore), [rows, 1, 1, 1]);
   }
-}
-
-/** The causal mask [1, 1, group * length, length], repeated for the query heads that share a key head. */
-function causalMask(length: number, group: number): ort.Tensor {
-  const mask = new Float32Array(group * length * length);
-  for (let row = 0; row < group * length; row++) mask.fill(maskedScore, row * length + (row % length) + 1, (row + 1) * length);
-  return floatTensor(mask, [1, 1, group * length, length]);
 }

@@ -1,7 +1,8 @@
 /**
  * The model in three graphs for layer-by-layer execution: one layer forward, one layer recomputed and backward (both shared by
- * all layers but the last, which computes only the positions that the loss needs; weights are inputs), and the head. Only the activations between layers are kept, so that memory grows with
- * layers x B x T x hidden instead of with everything that the whole graph keeps. Gradients are those of the whole graph.
+ * all layers but the last, which computes only the positions that the loss needs; weights are inputs), and the head. Only the
+ * activations between layers are kept, so that memory grows with layers x B x T x hidden instead of with everything that the
+ * whole graph keeps. Gradients are those of the whole graph.
  */
 import { type ModelShape, parameterSpecs } from "./architecture.ts";
 import { decoderLayer, layerContext, selectedQueries } from "./decoder-layer.ts";

@@ -60,9 +60,12 @@ export function rotaryTables(shape: ModelShape): RotaryTables {
   };
 }
 
-/** The additive causal mask [1, 1, length, length]: 0 where the query (row) sees the key (column), `maskedScore` elsewhere. */
-export function causalMask(length: number): ort.Tensor {
-  const mask = new Float32Array(length * length);
-  for (let query = 0; query < length; query++) mask.fill(maskedScore, query * length + query + 1, (query + 1) * length);
-  return floatTensor(mask, [1, 1, length, length]);
+/**
+ * The additive causal mask [1, 1, group * length, length]: 0 where the query (row) sees the key (column), `maskedScore` elsewhere;
+ * repeated `group` times, for query heads that share a key head.
+ */
+export function causalMask(length: number, group = 1): ort.Tensor {
+  const mask = new Float32Array(group * length * length);
+  for (let row = 0; row < group * length; row++) mask.fill(maskedScore, row * length + (row % length) + 1, (row + 1) * length);
+  return floatTensor(mask, [1, 1, group * length, length]);
 }

@@ -22,8 +22,9 @@ export function layerPrefix(layer: number): string {
 
 /**
  * Inputs: `tokens` [B, T], those of `layerContext` and `selectedQueries`, `rows` [M] (of the selected positions) and the head's
- * inputs, all weights under their Hugging Face names and, when differentiating, the gradients so far (`accumulated.<name>`). Outputs: those of `headLoss`,
- * `gradient.<name>` and `embeddingGradient` [B*T, hidden], which is added to the rows of the tokens on the host.
+ * inputs, all weights under their Hugging Face names and, when differentiating, the gradients so far (`accumulated.<name>`).
+ * Outputs: those of `headLoss`, `gradient.<name>` and `embeddingGradient` [B*T, hidden], which is added to the rows of the tokens
+ * on the host.
  */
 export function trainGraph(shape: ModelShape, variant: HeadVariant, differentiate = true): Uint8Array {
   const tape = new Tape(differentiate);

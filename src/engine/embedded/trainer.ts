@@ -23,7 +23,7 @@ export interface TrainerOptions {
   readonly sharePrompts?: boolean;
 }
 
-/** All that training has accumulated besides the weights' names: typed arrays in the layout of `Parameters`. */
+/** What a training that goes on elsewhere needs: arrays in the layout of `Parameters`, and a counter. */
 export interface TrainerState {
   readonly weights: Float32Array;
   readonly firstMoments: Float32Array;
@@ -82,7 +82,11 @@ export class EmbeddedTrainer {
     return (await this.eachBatch(sequences.map(ownTokens), (batch) => this.executor.score(batch))).logprobs;
   }
 
-  /** Adds the gradient of the loss to the accumulated one. @throws RangeError naming the example that can't be used; nothing is added then. */
+  /**
+   * Adds the gradient of the loss to the accumulated one.
+   * @throws RangeError naming the example that can't be used. Nothing has been added then, unless it is a token that the example's own
+   * grammar forbids: that shows only when its micro-batch is made.
+   */
   async forwardBackward(examples: readonly TrainingExample[], loss: Loss): Promise<ForwardBackwardResult> {
     validateExamples(examples, loss, this.shape);
     const bonus = hasEntropyBonus(loss);
