@@ -14,7 +14,7 @@ export const ask = defineStrictCommand({
   args: {
     question: { type: "positional", description: "the question, in quotes", required: false },
     run: { ...flags.run, description: "run folder, or a study folder (its CoSearch system answers)" },
-    checkpoint: { type: "string", description: "best (on dev), last, or a step number; default best", valueHint: "best|last|N" },
+    checkpoint: flags.checkpoint,
     json: flags.json,
   },
   examples: [

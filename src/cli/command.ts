@@ -24,6 +24,7 @@ export const flags = {
   seed: { type: "string", description: "seed of the run, 0 to 4294967295", valueHint: "N" },
   steps: { type: "string", description: "training steps", valueHint: "N" },
   run: { type: "string", description: "run folder", valueHint: "DIR" },
+  checkpoint: { type: "string", description: "best (on dev), last, or a step number; default best", valueHint: "best|last|N" },
   json: { type: "boolean", description: "print nothing but JSON" },
 } as const satisfies ArgsDef;
 

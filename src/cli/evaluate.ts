@@ -16,7 +16,7 @@ export const evaluate = defineStrictCommand({
   meta: { name: "evaluate", description: "Evaluate a trained system on held-out questions" },
   args: {
     run: flags.run,
-    checkpoint: { type: "string", description: "best (on dev), last, or a step number; default best", valueHint: "best|last|N" },
+    checkpoint: flags.checkpoint,
     json: flags.json,
   },
   examples: [

@@ -2,6 +2,7 @@ import { mkdtemp, rm, truncate, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { tinyShape } from "../../../test/fixtures/engine/tiny-shape.ts";
 import { ConfigError, InfrastructureError, ModelError } from "../../errors.ts";
 import { trainBpe, writeTokenizer } from "../bpe-trainer.ts";
 import { conformanceChecks } from "../conformance.ts";
@@ -10,21 +11,7 @@ import { loadRenderer } from "../hf-renderer.ts";
 import type { ModelShape } from "./architecture.ts";
 import { createEmbeddedEngine } from "./embedded-engine.ts";
 
-const shape: ModelShape = {
-  architecture: "llama",
-  vocabularySize: 280,
-  hiddenSize: 32,
-  layers: 2,
-  heads: 4,
-  keyValueHeads: 2,
-  headSize: 8,
-  intermediateSize: 48,
-  rmsNormEps: 1e-5,
-  ropeTheta: 10000,
-  maxPositions: 96,
-  qkvBias: false,
-  tiedHead: true,
-};
+const shape: ModelShape = { ...tinyShape, vocabularySize: 280, maxPositions: 96 };
 const fresh = { shape, seed: 5, initialDeviation: 0.3 };
 const adamW: OptimStepOptions = { learningRate: 1e-2, beta1: 0.9, beta2: 0.99, eps: 1e-8, weightDecay: 0, maxGradNorm: 1 };
 

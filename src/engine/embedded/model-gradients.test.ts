@@ -1,4 +1,5 @@
 import { describe, expect, it } from "vitest";
+import { tinyShape } from "../../../test/fixtures/engine/tiny-shape.ts";
 import { Rng } from "../../rng.ts";
 import type { Loss, TokenGrammar, TrainingExample } from "../engine.ts";
 import type { ModelShape } from "./architecture.ts";
@@ -6,21 +7,7 @@ import { GrammarCursor } from "./grammar-replay.ts";
 import { Parameters } from "./parameters.ts";
 import { EmbeddedTrainer, type TrainerOptions } from "./trainer.ts";
 
-const llama: ModelShape = {
-  architecture: "llama",
-  vocabularySize: 50,
-  hiddenSize: 32,
-  layers: 2,
-  heads: 4,
-  keyValueHeads: 2,
-  headSize: 8,
-  intermediateSize: 48,
-  rmsNormEps: 1e-5,
-  ropeTheta: 10000,
-  maxPositions: 64,
-  qkvBias: false,
-  tiedHead: false,
-};
+const llama: ModelShape = { ...tinyShape, vocabularySize: 50, maxPositions: 64, tiedHead: false };
 const qwen2: ModelShape = { ...llama, architecture: "qwen2", keyValueHeads: 4, qkvBias: true, tiedHead: true };
 const models = { "Llama, grouped queries, untied": llama, "Qwen2, biases, tied": qwen2 };
 

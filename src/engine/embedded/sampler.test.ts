@@ -1,25 +1,10 @@
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { tinyShape as shape } from "../../../test/fixtures/engine/tiny-shape.ts";
 import type { SampledTokens } from "../../types.ts";
-import type { ModelShape } from "./architecture.ts";
 import { Parameters } from "./parameters.ts";
 import { EmbeddedSampler, type EmbeddedSamplerOptions } from "./sampler.ts";
 import type { SamplerRequest } from "./sampling-sequence.ts";
 
-const shape: ModelShape = {
-  architecture: "llama",
-  vocabularySize: 60,
-  hiddenSize: 32,
-  layers: 2,
-  heads: 4,
-  keyValueHeads: 2,
-  headSize: 8,
-  intermediateSize: 48,
-  rmsNormEps: 1e-5,
-  ropeTheta: 10000,
-  maxPositions: 128,
-  qkvBias: false,
-  tiedHead: true,
-};
 /** Token i is the letter with that number. */
 const decode = (tokenIds: readonly number[]) => tokenIds.map((id) => String.fromCharCode(48 + id)).join("");
 
