@@ -10,6 +10,7 @@ export interface Timing {
   readonly peakMemoryBytes: number;
 }
 
+/** A program that is asked and answers in JSON lines. */
 export class LineProcess {
   private readonly answers: AsyncIterator<string>;
   /** Why the program could not be started. */
@@ -65,7 +66,10 @@ export class LineProcess {
   }
 }
 
-/** Measures all sides in turn, so that a change in the machine's speed meets every one; warm-ups come first and don't count. One list of seconds and the peak memory a side. */
+/**
+ * Measures all sides in turn, so that a change in the machine's speed meets every one; warm-ups come first and don't count. One
+ * list of seconds and the peak memory a side.
+ */
 export async function alternate(
   sides: readonly LineProcess[],
   request: object,

@@ -28,6 +28,7 @@ export const benchmarkModels = {
   "10M": llama(384, 5, 64, 1024),
 } as const;
 
+/** Name of a benchmark model. */
 export type BenchmarkModel = keyof typeof benchmarkModels;
 
 /**

@@ -1,6 +1,7 @@
 /** What every benchmark is told, and how it reports. */
 import type { ModelShape } from "../src/engine/embedded/architecture.ts";
 
+/** What the command line asks of a benchmark. */
 export interface BenchmarkOptions {
   /** A Python that has the peer's packages; absent: our side only. */
   readonly peer?: string | undefined;

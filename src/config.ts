@@ -9,7 +9,9 @@ const fraction = (what: string) => z.number().min(0).max(1).describe(what);
 const count = (what: string) => z.int().min(1).describe(what);
 const nonNegative = (what: string) => z.number().min(0).describe(what);
 
+/** The four retrieval systems of the study (Section 4). */
 export const systemNames = ["retrieval-only", "fixed-ranker", "cosearch", "oracle"] as const;
+/** Name of a retrieval system. */
 export type SystemName = (typeof systemNames)[number];
 
 const data = z.strictObject({
@@ -177,6 +179,7 @@ export const configSchema = z
     }
   });
 
+/** A checked configuration, all defaults filled in. */
 export type Config = z.infer<typeof configSchema>;
 /** What a configuration file may contain: every field with a default may be left out. */
 export type ConfigInput = z.input<typeof configSchema>;

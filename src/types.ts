@@ -10,6 +10,7 @@ export interface Question {
   readonly split: string;
 }
 
+/** A passage of the corpus. */
 export interface Document {
   readonly id: string;
   readonly title: string;
@@ -35,6 +36,7 @@ export interface SampledTokens {
   readonly policyVersion: number;
 }
 
+/** A ranker output as it was read. */
 export type Ranking =
   /** Labels from 1, best first, exactly min(topK, candidates) of them. */
   { readonly kind: "ranked"; readonly candidateRanks: readonly number[] } | { readonly kind: "malformed"; readonly reason: string };
@@ -62,6 +64,7 @@ export interface SearchStep {
   readonly observation: readonly Document[];
 }
 
+/** An assistant turn as it was read. */
 export type Action =
   | { readonly kind: "search"; readonly query: string }
   | { readonly kind: "answer"; readonly answer: string }
@@ -83,6 +86,7 @@ export interface Turn {
  */
 export type StopReason = "answered" | "malformed" | "search_limit" | "length" | "infra_error";
 
+/** One attempt at a question: its turns until something ended it. */
 export interface Trajectory {
   readonly questionId: string;
   /** 0 .. G-1 within the question's group. */
@@ -104,4 +108,5 @@ export interface Group<Item> {
   readonly members: readonly Item[];
 }
 
+/** The two policies: the agent and the ranker. */
 export type PolicyName = "main" | "ranker";

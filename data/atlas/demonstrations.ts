@@ -11,6 +11,7 @@ import { type NameForge, type Substitution, splice } from "./splice.ts";
 import { label, pieces } from "./vocabulary.ts";
 import type { AtlasQuestion, AtlasWorld } from "./world.ts";
 
+/** What demonstrations are written with: the world, and a run's own protocols and retriever. */
 export interface DemonstrationTools {
   readonly world: AtlasWorld;
   readonly renderer: Renderer;
@@ -122,6 +123,7 @@ export async function agentDemonstration(question: AtlasQuestion, tools: Demonst
   return { tokenIds: writer.tokenIds, weights: writer.weights };
 }
 
+/** What a ranker demonstration shows and weighs. */
 export interface RankerDemonstrationOptions {
   /** Share of two-hop questions shown at their first hop. */
   readonly firstHopShare: number;

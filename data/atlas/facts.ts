@@ -6,6 +6,7 @@ import { currencyNames, factbookProfiles, nationalDishes, type Profile } from ".
 /** One seed names the world: which facts are told, how, and the split are drawn from it. */
 export const worldSeed = 1;
 
+/** A country with the facts that the world tells of it. */
 export interface Country {
   readonly name: string;
   /** Value by relation id, in the order of `relations`. */

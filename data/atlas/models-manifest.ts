@@ -3,7 +3,9 @@ import { createHash } from "node:crypto";
 import { readdirSync, readFileSync } from "node:fs";
 import { join } from "node:path";
 
+/** The checkpoints of the atlas folder. */
 export const modelFolders = ["agent", "ranker"] as const;
+/** Name of a checkpoint's folder. */
 export type ModelFolder = (typeof modelFolders)[number];
 
 /** How a checkpoint was trained: the seed of its weights and demonstrations, and when the training ends. */
@@ -17,6 +19,7 @@ export interface WarmStartSettings {
   readonly firstHopSteps?: number;
 }
 
+/** The content of models.json. */
 export interface ModelsManifest {
   readonly training: Readonly<Record<ModelFolder, WarmStartSettings>>;
   /** Path within the atlas folder -> SHA-256 of the file, in hexadecimal. */

@@ -8,6 +8,7 @@ import { city, fillSentence, inSentence, person, type Relation, relations } from
 /** How a passage tells its fact: with the sub-query's keyword, without it, from the side of a bridge, or not at all. */
 export type Wording = "lexical" | "paraphrase" | "bridge" | "outline";
 
+/** A passage of the corpus with the fact behind it. */
 export interface Passage extends Document {
   /** The country. */
   readonly entity: string;
@@ -33,6 +34,7 @@ const tellings: readonly { readonly below: number; readonly wordings: readonly (
 const outlineShare = 0.5;
 const outlineTopics = 5;
 
+/** Every passage of the world, country by country; all draws come from named streams. */
 export function writePassages(countries: readonly Country[]): Passage[] {
   const leaders = countries.map((country) => country.values.get("leader"));
   return countries.flatMap((country) => [

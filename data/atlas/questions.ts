@@ -4,7 +4,9 @@ import { holdsWords, slug } from "./clean.ts";
 import { type Country, worldSeed } from "./facts.ts";
 import { city, fill, fillSentence, relations } from "./relations.ts";
 
+/** The parts of the questions; each country belongs to one. */
 export const splits = ["train", "dev", "test"] as const;
+/** Name of a part. */
 export type Split = (typeof splits)[number];
 
 /** A line of questions.*.jsonl. */
@@ -47,6 +49,7 @@ export function splitCountries(countries: readonly Country[]): Map<string, Split
   return new Map(order.map((name, place) => [name, place < trainEnd ? "train" : place < devEnd ? "dev" : "test"]));
 }
 
+/** Every question of the world: several wordings of each fact, then the two-hop questions that lead to it. */
 export function writeQuestions(countries: readonly Country[]): AtlasQuestion[] {
   const sides = splitCountries(countries);
   const owners = new Map<string, number>();

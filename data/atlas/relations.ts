@@ -18,6 +18,7 @@ export interface Relation {
   readonly bridge?: { readonly clause: string; readonly subQuery: string };
 }
 
+/** The thirteen relations, in the order of facts.json. */
 export const relations: readonly Relation[] = [
   {
     id: "capital",

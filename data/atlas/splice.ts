@@ -1,6 +1,7 @@
 /** Fictitious names spliced into demonstrations: what the model can't know by heart it has to copy. */
 import type { Rng } from "../../src/rng.ts";
 
+/** A name and what it is replaced by. */
 export type Substitution = readonly [from: string, to: string];
 
 /** Invents names that look like the world's own, from pieces of its words. */

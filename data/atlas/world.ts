@@ -4,6 +4,7 @@ import { join } from "node:path";
 import type { Document, Question } from "../../src/types.ts";
 import type { AtlasQuestion as QuestionLine } from "./questions.ts";
 
+/** A question with the facts behind it. */
 export interface AtlasQuestion extends Question {
   readonly hops: 1 | 2;
   readonly entity: string;
@@ -21,6 +22,7 @@ interface PassageFact {
   readonly value: string;
 }
 
+/** Reads the committed files of the world. */
 export class AtlasWorld {
   private readonly facts: ReadonlyMap<string, PassageFact>;
   readonly documents: readonly Document[];

@@ -10,6 +10,7 @@ import type { AgentProtocol } from "./protocol.ts";
 import { type ProtocolTags, protocolTags } from "./protocol-tags.ts";
 import { turnGrammar } from "./turn-grammar.ts";
 
+/** How an agent is spoken to. */
 export interface AgentProtocolOptions {
   readonly protocol: AgentProtocolName;
   /** full: written instructions; compact: the bare question, for tiny models whose chat template adds the markers. */

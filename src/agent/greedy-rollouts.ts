@@ -5,6 +5,7 @@ import type { Question, Trajectory } from "../types.ts";
 import type { AgentProtocol } from "./protocol.ts";
 import { type RolloutLimits, rollout } from "./rollout.ts";
 
+/** Whom to ask what, and with how much room. */
 export interface GreedyRolloutsRequest {
   readonly questions: readonly Question[];
   readonly protocol: AgentProtocol;

@@ -5,6 +5,7 @@ import type { Search } from "../retrieval/search.ts";
 import type { Question, StopReason, Trajectory, Turn } from "../types.ts";
 import type { AgentProtocol } from "./protocol.ts";
 
+/** How far a trajectory may go. */
 export interface RolloutLimits {
   /** Most searches in a trajectory; a further request ends it with `search_limit`. */
   readonly maxSearches: number;
@@ -14,6 +15,7 @@ export interface RolloutLimits {
   readonly maxResponseTokens: number;
 }
 
+/** One trajectory to be rolled out. */
 export interface RolloutRequest {
   readonly question: Question;
   /** Which trajectory of the question's group this is, from 0. */

@@ -3,6 +3,7 @@ import { blockText } from "../evaluation/record.ts";
 import { passageText } from "../retrieval/passage-text.ts";
 import type { Action, SearchStep, StopReason, Trajectory } from "../types.ts";
 
+/** A candidate as `ask` shows it. */
 export interface AnswerCandidate {
   /** Retriever's rank, from 1. */
   readonly rank: number;
@@ -13,6 +14,7 @@ export interface AnswerCandidate {
   readonly score: number;
 }
 
+/** A turn as `ask` shows it. */
 export interface AnswerTurn {
   readonly output: string;
   readonly thought?: string;
@@ -28,6 +30,7 @@ export interface AnswerTurn {
   };
 }
 
+/** What `ask --json` prints. */
 export interface Answer {
   readonly question: string;
   readonly answer?: string;
@@ -35,6 +38,7 @@ export interface Answer {
   readonly turns: readonly AnswerTurn[];
 }
 
+/** Reads a trajectory into what `ask` shows. */
 export function describeAnswer(question: string, trajectory: Trajectory): Answer {
   return {
     question,

@@ -7,6 +7,7 @@ import { loadQuestions } from "../training/dataset.ts";
 import type { Wiring } from "../training/wiring.ts";
 import { answeringParts } from "./wiring.ts";
 
+/** Progress and interruption. */
 export interface EvaluateRunOptions {
   readonly onProgress?: (done: number, total: number) => void;
   readonly signal?: AbortSignal;

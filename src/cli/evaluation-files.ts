@@ -19,6 +19,7 @@ export interface EvaluationHeader {
   readonly alarm?: string;
 }
 
+/** An evaluation as it lies in a run folder. */
 export interface StoredEvaluation {
   readonly header: EvaluationHeader;
   readonly records: readonly QuestionRecord[];
@@ -27,6 +28,7 @@ export interface StoredEvaluation {
 /** Name of the evaluation on held-out questions. */
 export const heldOut = "test";
 
+/** Writes the records, then the header: an evaluation without one is not whole. */
 export async function writeEvaluation(runFolder: string, name: string, { header, records }: StoredEvaluation): Promise<void> {
   const folder = join(runFolder, "evaluations");
   await mkdir(folder, { recursive: true });
@@ -46,6 +48,7 @@ export async function readEvaluationHeader(runFolder: string, name: string): Pro
   }
 }
 
+/** Header and records; undefined when there is no whole evaluation of that name. @throws RunFolderError when records are missing. */
 export async function readEvaluation(runFolder: string, name: string): Promise<StoredEvaluation | undefined> {
   const header = await readEvaluationHeader(runFolder, name);
   if (!header) return undefined;

@@ -14,6 +14,7 @@ import { suggestion } from "./nearest.ts";
 /** Keys that hold paths. */
 const pathKeys = ["data.train", "data.dev", "data.test", "retrieval.corpus", "agent.model", "ranker.model"];
 
+/** A file and what the command line changes in it. */
 export interface ConfigSource {
   /** The YAML file. */
   readonly file: string;

@@ -2,6 +2,7 @@
 import cliProgress from "cli-progress";
 import { duration } from "../evaluation/report/scale.ts";
 
+/** Where a task tells how far it is. */
 export interface Progress {
   /** `done` of `total`, with a few words about where things stand. */
   update(done: number, total: number, words: string): void;

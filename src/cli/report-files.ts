@@ -7,6 +7,7 @@ import type { ReportData } from "../evaluation/report/report-data.ts";
 import { summaryOf } from "../evaluation/report/summary.ts";
 import { readReportSources } from "./run-folders.ts";
 
+/** A report's data and the paths of its files. */
 export interface WrittenReport {
   readonly data: ReportData;
   readonly html: string;

@@ -10,6 +10,7 @@ import { workController } from "./interrupt.ts";
 import { progressLine, stepWords } from "./train-run.ts";
 import { type OpenWiring, openWiring, publishCheckpoint } from "./wiring.ts";
 
+/** One job of a study. */
 export interface StudyJob {
   readonly kind: "train" | "warm-start";
   /** Shown in progress lines. */
@@ -18,6 +19,7 @@ export interface StudyJob {
   readonly folder: string;
 }
 
+/** What a job's process tells the study. */
 export type ChildMessage =
   /** `share` of the job that is done, 0..1. */
   | { readonly kind: "progress"; readonly share: number; readonly words: string; readonly milestone: boolean; readonly memoryBytes: number }
@@ -25,6 +27,7 @@ export type ChildMessage =
   | { readonly kind: "interrupted"; readonly memoryBytes: number }
   | { readonly kind: "failed"; readonly memoryBytes: number; readonly code: number; readonly message: string };
 
+/** What the study tells a job's process. */
 export type ParentMessage = { readonly kind: "job"; readonly job: StudyJob } | { readonly kind: "stop" };
 
 /** Evaluation takes about this share of a job's time. */

@@ -6,6 +6,7 @@ import type { ChildMessage, ParentMessage, StudyJob } from "./study-child.ts";
 /** How one job ended. */
 export type JobOutcome = Exclude<ChildMessage, { kind: "progress" }>;
 
+/** How jobs are run, and who hears of them. */
 export interface LaneOptions {
   readonly lanes: number;
   readonly onProgress: (job: StudyJob, progress: Extract<ChildMessage, { kind: "progress" }>) => void;
@@ -14,6 +15,7 @@ export interface LaneOptions {
   readonly signal: AbortSignal;
 }
 
+/** How a study's jobs ended, and what they needed. */
 export interface LaneResult {
   readonly outcomes: ReadonlyMap<StudyJob, JobOutcome>;
   /** This process and the jobs that ran at the same time, each at its largest so far, added up: an upper bound of what was used at once. */

@@ -8,6 +8,7 @@ import type { JobOutcome } from "./study-lanes.ts";
 const cost = { cosearch: 2, "fixed-ranker": 1.4, "retrieval-only": 1, oracle: 1 } as const;
 const warmStartCost = 0.15;
 
+/** Prints a study's progress on stderr and estimates the time left from the jobs' shares. */
 export class StudyProgress {
   private readonly started = performance.now();
   private readonly done = new Map<StudyJob, number>();

@@ -5,6 +5,7 @@ import { type TrainProgress, type TrainResult, train } from "../training/trainer
 import type { Wiring } from "../training/wiring.ts";
 import { Interrupted } from "./interrupt.ts";
 
+/** A run, its wiring, and who hears of it. */
 export interface TrainRunOptions {
   readonly config: Config;
   readonly runFolder: string;

@@ -1,5 +1,6 @@
 /** The learning half of byte-pair encoding: from word counts to merges. */
 
+/** What learning starts from, and where it stops. */
 export interface MergeOptions {
   /** The symbols every word is made of; they get the ids firstId, firstId + 1, ... */
   readonly alphabet: readonly string[];
@@ -13,6 +14,7 @@ export interface MergeOptions {
   readonly forbidden: ReadonlySet<string>;
 }
 
+/** A learnt vocabulary and its merges. */
 export interface LearnedMerges {
   /** Alphabet and merge products in id order, the first has id firstId. */
   readonly symbols: readonly string[];

@@ -14,6 +14,7 @@ export interface AddedPiece {
   readonly special?: boolean;
 }
 
+/** Size, special pieces and text handling of a tokenizer. */
 export interface BpeTrainerOptions {
   /** Entries altogether: added pieces, 256 bytes, merges. */
   readonly vocabularySize: number;

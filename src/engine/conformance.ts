@@ -5,6 +5,7 @@ import { Rng } from "../rng.ts";
 import type { SampledTokens } from "../types.ts";
 import type { Loss, OptimStepOptions, SampleRequest, ScoredSequence, TokenGrammar, TrainableEngine, TrainingExample } from "./engine.ts";
 
+/** The engine under test. */
 export interface ConformanceSubject {
   /** A fresh engine; every call gives the same weights. */
   makeEngine(): Promise<TrainableEngine>;
@@ -14,6 +15,7 @@ export interface ConformanceSubject {
   makeFolder(): Promise<string>;
 }
 
+/** One rule of the contract; `run` throws when the engine breaks it. */
 export interface ConformanceCheck {
   readonly name: string;
   run(): Promise<void>;

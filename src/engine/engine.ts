@@ -18,6 +18,7 @@ export interface TokenGrammar {
   readonly reservedTokenIds: readonly number[];
 }
 
+/** Which tokens may come next, and where they lead. */
 export interface GrammarState {
   /** The state after a text (non-reserved) token; absent: text is not allowed here. */
   readonly onText?: number;
@@ -27,6 +28,7 @@ export interface GrammarState {
   readonly distinct?: boolean;
 }
 
+/** A prompt to be continued. */
 export interface SampleRequest {
   readonly promptTokenIds: readonly number[];
   /** How many continuations; the i-th uses the stream (seed, i). Default 1. */
@@ -44,6 +46,7 @@ export interface SampleRequest {
   readonly signal?: AbortSignal;
 }
 
+/** Whatever continues prompts. */
 export interface Sampler {
   /** Requests made in the same turn of the event loop are served as one batch. */
   sample(request: SampleRequest): Promise<SampledTokens[]>;
@@ -70,6 +73,7 @@ export interface TrainingExample {
   readonly targets?: readonly number[];
 }
 
+/** What `forwardBackward` differentiates. */
 export type Loss =
   /** Clipped surrogate with dual clip (Eq. 3), plus klCoefficient x k3, minus entropyCoefficient x entropy. */
   | {
@@ -84,6 +88,7 @@ export type Loss =
   /** Weighted negative log-likelihood. */
   | { readonly kind: "cross-entropy" };
 
+/** The figures of one `forwardBackward`. */
 export interface ForwardBackwardResult {
   /** Weighted sum over tokens, KL and entropy terms included. */
   readonly loss: number;
@@ -99,6 +104,7 @@ export interface ForwardBackwardResult {
   readonly entropy: number;
 }
 
+/** One AdamW step. */
 export interface OptimStepOptions {
   readonly learningRate: number;
   readonly beta1: number;
@@ -110,12 +116,14 @@ export interface OptimStepOptions {
   readonly maxGradNorm: number;
 }
 
+/** A sequence whose tokens are to be scored. */
 export interface ScoredSequence {
   readonly tokenIds: readonly number[];
   readonly mask: readonly (0 | 1)[];
   readonly grammar?: TokenGrammar;
 }
 
+/** A model that samples and learns. */
 export interface TrainableEngine extends Sampler {
   /** Per-token log-probabilities under the current weights, aligned with tokenIds, 0 where mask is 0. */
   logprobs(sequences: readonly ScoredSequence[]): Promise<number[][]>;

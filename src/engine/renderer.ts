@@ -3,11 +3,13 @@
 /** A piece of a message: trusted markup, in which special tokens are recognised, or data, in which none ever is. */
 export type Segment = string | { readonly data: string };
 
+/** One message of a conversation. */
 export interface Message {
   readonly role: "system" | "user" | "assistant" | "tool";
   readonly content: readonly Segment[];
 }
 
+/** From text and conversations to tokens, and back. */
 export interface Renderer {
   readonly vocabularySize: number;
   /** End-of-text / end-of-turn tokens at which every generation stops. */

@@ -12,6 +12,7 @@ export type SamplerScript = (
   sampleIndex: number,
 ) => ScriptedOutput | Promise<ScriptedOutput>;
 
+/** How scripted outputs become tokens and text. */
 export interface ScriptedSamplerOptions {
   /** Needed for scripts that answer with text: Renderer.encodeMarkup, say. */
   readonly encode?: (text: string) => readonly number[];

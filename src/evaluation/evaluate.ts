@@ -2,6 +2,7 @@
 import { type GreedyRolloutsRequest, greedyRollouts } from "../agent/greedy-rollouts.ts";
 import { type QuestionRecord, questionRecord, type Scoring } from "./record.ts";
 
+/** What is asked of whom, and how it is scored. */
 export interface EvaluationRequest extends GreedyRolloutsRequest {
   readonly scoring: Scoring;
 }

@@ -3,7 +3,9 @@ import type { Rng } from "../rng.ts";
 import type { QuestionRecord, SearchRecord } from "./record.ts";
 import { bootstrapInterval, type Contribution, contribution, type Interval, pairedDifference } from "./significance.ts";
 
+/** The metrics in the order of the table's columns. */
 export const metricNames = ["f1", "em", "hit1", "hitK", "answerSeen", "searches", "formatValid", "rankerFormatValid"] as const;
+/** Name of a metric. */
 export type MetricName = (typeof metricNames)[number];
 
 /** Records of one system: [seed][question], the same questions in the same order for every seed. */
@@ -50,6 +52,7 @@ export function isMeasured(name: MetricName, table: RecordTable): boolean {
   return table.some((records) => records.some((record) => metricContribution(name, record).denominator > 0));
 }
 
+/** A system's metrics; those that nothing contributes to are absent. */
 export type Scores = Partial<Record<MetricName, Interval>>;
 
 /** Every metric of a system with its interval; the bootstrap stream of each is its own. */

@@ -19,6 +19,7 @@ export interface CandidateRecord {
   readonly relevant: boolean;
 }
 
+/** One retrieval step. */
 export interface SearchRecord {
   readonly query: string;
   readonly candidates: readonly CandidateRecord[];
@@ -40,6 +41,7 @@ export interface SearchRecord {
   readonly hitAtK: boolean;
 }
 
+/** One turn of the agent. */
 export interface TurnRecord {
   /** The model's own words, verbatim. */
   readonly output: string;
@@ -48,6 +50,7 @@ export interface TurnRecord {
   readonly search?: SearchRecord;
 }
 
+/** One question with its answer, its scores and the way there. */
 export interface QuestionRecord {
   readonly questionId: string;
   readonly question: string;

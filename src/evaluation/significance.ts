@@ -23,6 +23,7 @@ export interface Contribution {
 /** [seed][question]; every seed lists the same questions in the same order. */
 export type SeedTable = readonly (readonly Contribution[])[];
 
+/** How often is resampled, from which stream, for which confidence. */
 export interface BootstrapOptions {
   readonly rng: Rng;
   /** Resamples. Default 2000. */

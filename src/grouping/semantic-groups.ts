@@ -8,6 +8,7 @@ export interface GroupableCall {
   readonly answerInCandidates: boolean;
 }
 
+/** The two thresholds of Alg. 2. */
 export interface GroupingOptions {
   /** δ (Eq. 5): token F1 at which a query joins a group; default 0.8. */
   readonly similarityThreshold?: number;

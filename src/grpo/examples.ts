@@ -4,6 +4,7 @@ import type { RankerCall, SampledTokens, Trajectory } from "../types.ts";
 /** An example whose place in a minibatch is not yet known; {@link withAggregation} gives it its weights. */
 export type UnweightedExample = Omit<TrainingExample, "weights">;
 
+/** What a whole sequence is labelled with. */
 export interface ExampleLabels {
   /** The group-normalised advantage of the whole sequence (Eq. 3). */
   readonly advantage: number;
@@ -26,7 +27,10 @@ export function trajectoryExample(trajectory: Trajectory, labels: ExampleLabels)
   return { policy: "main", ...sequence(trajectory.turns, labels, place) };
 }
 
-/** One ranker call (Alg. 1) as one sequence: its prompt (mask 0), then its sampled output (mask 1). @throws RangeError when the token lists don't fit. */
+/**
+ * One ranker call (Alg. 1) as one sequence: its prompt (mask 0), then its sampled output (mask 1).
+ * @throws RangeError when the token lists don't fit.
+ */
 export function rankerExample(call: RankerCall, labels: ExampleLabels): UnweightedExample {
   const place = `ranker call of turn ${call.turnIndex}, trajectory ${call.trajectoryIndex}, question ${call.questionId}`;
   return { policy: "ranker", ...sequence([call], labels, place) };
@@ -54,7 +58,10 @@ export function withAggregation<Example extends UnweightedExample>(
   });
 }
 
-/** Prompt and output pieces, joined. Every output must follow a prompt piece: mask[0] is 0, and a grammar restarts at every run of mask 1. */
+/**
+ * Prompt and output pieces, joined. Every output must follow a prompt piece: mask[0] is 0, and a grammar restarts at every run of
+ * mask 1.
+ */
 function sequence(
   pieces: readonly { readonly promptTokenIds: readonly number[]; readonly output: SampledTokens }[],
   labels: ExampleLabels,

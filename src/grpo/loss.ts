@@ -11,6 +11,7 @@ export interface SurrogateToken {
   readonly weight: number;
 }
 
+/** The bounds and the divergence of the loss. */
 export interface SurrogateOptions {
   /** ε below, default 0.2. */
   readonly clipLow?: number;
@@ -22,6 +23,7 @@ export interface SurrogateOptions {
   readonly klCoefficient?: number;
 }
 
+/** Loss and gradient over a list of tokens. */
 export interface SurrogateResult {
   /** Sum over tokens of weight × (surrogate + klCoefficient × k3), not divided by anything. */
   readonly loss: number;

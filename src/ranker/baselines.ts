@@ -4,6 +4,7 @@ import type { Retriever } from "../retrieval/retriever.ts";
 import type { Search } from "../retrieval/search.ts";
 import { isRelevant } from "./relevance-labels.ts";
 
+/** A retriever and how much of it is used. */
 export interface BaselineSearchOptions {
   readonly retriever: Retriever;
   /** N: candidates retrieved. */
@@ -20,7 +21,10 @@ export function retrievalOnlySearch({ retriever, candidates: count, topK }: Base
   };
 }
 
-/** App. F: candidates that contain a gold answer go to the top, the retriever's order kept inside both parts. Online: the agent goes on from there. */
+/**
+ * App. F: candidates that contain a gold answer go to the top, the retriever's order kept inside both parts. Online: the agent
+ * goes on from there.
+ */
 export function oracleSearch({ retriever, candidates: count, topK }: BaselineSearchOptions): Search {
   return async ({ question, query }) => {
     const [candidates = []] = await retriever.search([query], count);

@@ -1,5 +1,6 @@
 import type { Ranking } from "../types.ts";
 
+/** What the ranker was shown and asked for. */
 export interface ParseRankingOptions {
   /** N: how many candidates the ranker was shown; their labels are 1..N. */
   readonly candidates: number;

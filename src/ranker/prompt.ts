@@ -7,6 +7,7 @@ import type { Candidate, Ranking } from "../types.ts";
 import { parseRanking } from "./parse-ranking.ts";
 import { rankingGrammar } from "./ranking-grammar.ts";
 
+/** How a ranker is spoken to. */
 export interface RankerProtocolOptions {
   /** full: written instructions; compact: bare fields with `<query>` and `<documents>` between them, for tiny models. */
   readonly prompt: "full" | "compact";
@@ -20,6 +21,7 @@ export interface RankerProtocolOptions {
   readonly candidates: number;
 }
 
+/** What `rankerSearch` needs to speak with a ranker; made by `rankerProtocol`. */
 export interface RankerProtocol {
   readonly stop: NonNullable<SampleRequest["stop"]>;
   /** The grammar for a prompt with this many candidates, when grammar masking is on. */

@@ -7,6 +7,7 @@ import { deriveSeed } from "../rng.ts";
 import type { RankerCall } from "../types.ts";
 import type { RankerProtocol } from "./prompt.ts";
 
+/** A retriever, a ranker and their sizes. */
 export interface RankerSearchOptions {
   readonly retriever: Retriever;
   readonly sampler: Sampler;

@@ -10,6 +10,7 @@ import { oracleSearch, retrievalOnlySearch } from "./baselines.ts";
 import { type RankerProtocol, rankerProtocol } from "./prompt.ts";
 import { rankerSearch } from "./rank.ts";
 
+/** What a retrieval system is made of. */
 export interface SystemParts {
   /** Wrap it with `batchedRetriever` where many trajectories run at once. */
   readonly retriever: Retriever;

@@ -3,6 +3,7 @@ import { documentText } from "./corpus.ts";
 import { tieBreakers, topDocuments } from "./top-documents.ts";
 import { wordsOf } from "./words.ts";
 
+/** The two constants of BM25. */
 export interface Bm25Options {
   /** Saturation of the term frequency. Default 0.9. */
   readonly k1?: number;

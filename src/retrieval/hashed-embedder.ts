@@ -15,6 +15,7 @@ export interface HashedEmbedderState {
   readonly documentFrequencies: readonly (readonly [string, number])[];
 }
 
+/** See the fields of the same names in {@link HashedEmbedderState}; defaults 384, 1 and 0. */
 export interface HashedEmbedderOptions {
   readonly dimensions?: number;
   readonly idfPower?: number;

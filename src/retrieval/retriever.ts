@@ -15,6 +15,7 @@ export interface Retriever {
 /** How many results an in-memory retriever remembers. */
 const defaultCacheSize = 20_000;
 
+/** What `denseRetriever` searches, and with what. */
 export interface DenseRetrieverOptions {
   readonly embedder: Embedder;
   readonly documents: readonly Document[];
@@ -31,6 +32,7 @@ export async function denseRetriever({ embedder, documents, cacheSize = defaultC
   });
 }
 
+/** What `bm25Retriever` searches, and how it scores. */
 export interface Bm25RetrieverOptions extends Bm25Options {
   readonly documents: readonly Document[];
   /** Results remembered; 0: none. */

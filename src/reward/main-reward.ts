@@ -1,5 +1,6 @@
 import { type AnswerProfile, tokenF1 } from "../text.ts";
 
+/** What the reward needs to know of a trajectory. */
 export interface MainOutcome {
   /** Whether every turn of the trajectory followed the protocol. */
   readonly formatValid: boolean;
@@ -8,6 +9,7 @@ export interface MainOutcome {
   readonly goldAnswers: readonly string[];
 }
 
+/** The reward and its parts. */
 export interface MainReward {
   readonly formatValid: boolean;
   /** Token F1 of the answer found, 0 without one; told after a format error too. */

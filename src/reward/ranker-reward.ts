@@ -1,3 +1,4 @@
+/** What the reward needs to know of a ranker call. */
 export interface RankerOutcome {
   /** Whether the ranker's output could be read. */
   readonly formatValid: boolean;
@@ -9,6 +10,7 @@ export interface RankerOutcome {
   readonly main: number;
 }
 
+/** The constants and choices of Eq. 6. */
 export interface RankerRewardOptions {
   /** α, default 0.2. */
   readonly formatPenalty?: number;
@@ -20,6 +22,7 @@ export interface RankerRewardOptions {
   readonly terms?: "both" | "relevance" | "main";
 }
 
+/** The reward and its parts. */
 export interface RankerReward {
   readonly total: number;
   /** Which line of Eq. 6 applied; with one term alone, the term's name. */
@@ -30,6 +33,7 @@ export interface RankerReward {
   readonly mainTerm: number;
 }
 
+/** Whose comparison rule is used. */
 export type RankerRewardPreset = "paper" | "reference";
 
 /** Where the paper and its published code differ: γ, the comparison at γ, and the F1 that counts as r_main. */

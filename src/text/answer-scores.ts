@@ -11,12 +11,18 @@ export function tokenF1(prediction: string, goldAnswers: readonly string[], prof
   return bestAlias(prediction, goldAnswers, profile, bagF1);
 }
 
-/** 1 when the normalised prediction equals a normalised alias, word for word. Empty sides as in {@link tokenF1}. @throws DataError when there is no gold answer. */
+/**
+ * 1 when the normalised prediction equals a normalised alias, word for word. Empty sides as in {@link tokenF1}.
+ * @throws DataError when there is no gold answer.
+ */
 export function exactMatch(prediction: string, goldAnswers: readonly string[], profile: AnswerProfile = "squad"): 0 | 1 {
   return bestAlias(prediction, goldAnswers, profile, (said, gold) => (said.length === gold.length && includesSequence(said, gold) ? 1 : 0));
 }
 
-/** 1 when the words of an alias stand next to each other, in order, inside the prediction. Empty sides as in {@link tokenF1}. @throws DataError when there is no gold answer. */
+/**
+ * 1 when the words of an alias stand next to each other, in order, inside the prediction. Empty sides as in {@link tokenF1}.
+ * @throws DataError when there is no gold answer.
+ */
 export function coverMatch(prediction: string, goldAnswers: readonly string[], profile: AnswerProfile = "squad"): 0 | 1 {
   return bestAlias(prediction, goldAnswers, profile, (said, gold) => (includesSequence(said, gold) ? 1 : 0));
 }

@@ -2,6 +2,7 @@
 import type { Config } from "../config.ts";
 import type { StepMetrics } from "./metrics.ts";
 
+/** Why a run should stop. */
 export interface AlarmFinding {
   readonly metric: string;
   readonly value: number;

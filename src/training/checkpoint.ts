@@ -29,11 +29,13 @@ export interface CheckpointManifest {
   readonly dev?: DevScores;
 }
 
+/** A whole checkpoint: its folder and its manifest. */
 export interface Checkpoint {
   readonly folder: string;
   readonly manifest: CheckpointManifest;
 }
 
+/** The engines that a checkpoint holds. */
 export type TrainedEngines = { readonly main: Pick<TrainableEngine, "saveState" | "loadState"> } & {
   readonly ranker?: Pick<TrainableEngine, "saveState" | "loadState">;
 };

@@ -9,6 +9,7 @@ import type { Question } from "../types.ts";
 import type { DevScores } from "./checkpoint.ts";
 import { answerScores, scoreTrajectory } from "./scoring.ts";
 
+/** The system under evaluation and its questions. */
 export interface DevEvaluation {
   readonly config: Config;
   readonly protocol: AgentProtocol;

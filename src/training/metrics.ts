@@ -88,6 +88,7 @@ export interface StepMetrics {
   };
 }
 
+/** What a step leaves behind for its metrics. */
 export interface StepFacts {
   readonly step: number;
   readonly config: Config;

@@ -13,6 +13,7 @@ import { RunFolderError } from "../errors.ts";
 import { differences } from "./differences.ts";
 import { lockRunFolder } from "./run-lock.ts";
 
+/** Version of the run folder's layout. */
 export const formatVersion = 1;
 
 /** What a run was started with; a resumed run must be started with the same. */
@@ -22,6 +23,7 @@ export interface RunManifest {
   readonly inputs: Readonly<Record<string, string>>;
 }
 
+/** An open, locked run folder. */
 export interface RunFolder {
   readonly path: string;
   /** Whether a run was already there. */

@@ -16,6 +16,7 @@ import { groupRankerCalls, type RankerCallOutcome, scoreRankerCalls, scoreTrajec
 import { updatePolicy } from "./update.ts";
 import type { PolicyWiring } from "./wiring.ts";
 
+/** What all steps of a run share. */
 export interface StepContext {
   readonly config: Config;
   readonly protocol: AgentProtocol;
@@ -30,6 +31,7 @@ export interface StepContext {
   readonly ranker?: PolicyWiring & { readonly protocol: RankerProtocol };
 }
 
+/** A step's metrics and the groups behind them. */
 export interface StepResult {
   readonly metrics: StepMetrics;
   /** The groups that were compared, a question each. */

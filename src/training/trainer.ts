@@ -27,12 +27,14 @@ import { type StepContext, trainStep } from "./step.ts";
 import { questionRolloutRecord } from "./trajectory-record.ts";
 import type { Wiring } from "./wiring.ts";
 
+/** What a run tells while it goes on. */
 export type TrainProgress =
   | { readonly kind: "started"; readonly step: number; readonly steps: number; readonly resumed: boolean }
   | { readonly kind: "step"; readonly steps: number; readonly metrics: StepMetrics }
   | { readonly kind: "evaluation"; readonly step: number; readonly dev: DevScores }
   | { readonly kind: "checkpoint"; readonly step: number; readonly folder: string };
 
+/** A run to be started or resumed. */
 export interface TrainRequest {
   readonly config: Config;
   readonly runFolder: string;
@@ -44,6 +46,7 @@ export interface TrainRequest {
   readonly signal?: AbortSignal;
 }
 
+/** How far a run came. */
 export interface TrainResult {
   readonly status: "finished" | "interrupted";
   /** Steps done. */

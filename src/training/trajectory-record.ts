@@ -17,6 +17,7 @@ export interface QuestionRolloutRecord {
   readonly rankerGroups: readonly RankerGroupRecord[];
 }
 
+/** One trajectory in words. */
 export interface TrajectoryRecord {
   readonly index: number;
   readonly stopReason: StopReason;
@@ -43,6 +44,7 @@ export interface TrajectoryRecord {
   }[];
 }
 
+/** One group of ranker calls as it was compared. */
 export interface RankerGroupRecord {
   readonly key: string;
   readonly representativeQuery?: string;

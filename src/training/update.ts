@@ -14,6 +14,7 @@ export interface Minibatch {
   readonly anchors?: readonly TrainingExample[];
 }
 
+/** The figures of a policy's optimiser steps. */
 export interface PolicyUpdate {
   /** Optimiser steps made; minibatches without a single useful example make none. */
   readonly optimiserSteps: number;

@@ -13,6 +13,7 @@ export interface Demonstration {
   readonly targets?: readonly number[];
 }
 
+/** The figures of one step. */
 export interface WarmStartReport {
   readonly step: number;
   readonly loss: number;
@@ -21,6 +22,7 @@ export interface WarmStartReport {
   readonly tokens: number;
 }
 
+/** What is trained on what, how long and how fast. */
 export interface WarmStartOptions {
   readonly engine: TrainableEngine;
   readonly policy: PolicyName;

@@ -12,6 +12,7 @@ export interface PolicyWiring {
   readonly reference?: Pick<TrainableEngine, "logprobs">;
 }
 
+/** Models, retriever and data of a run. */
 export interface Wiring {
   readonly main: PolicyWiring;
   /** Needed by fixed-ranker (sampled only) and cosearch (trained). */

@@ -3,6 +3,7 @@ import { ModelError } from "../../errors.ts";
 
 /** Architectures by their `model_type` in config.json. */
 export const supportedArchitectures = ["llama", "qwen2"] as const;
+/** `model_type` of a supported model. */
 export type Architecture = (typeof supportedArchitectures)[number];
 
 /** All that the graphs need to know of a model. */
@@ -25,6 +26,7 @@ export interface ModelShape {
   readonly tiedHead: boolean;
 }
 
+/** What a tensor is for: it decides about random initialisation and weight decay. */
 export type ParameterKind = "embedding" | "norm" | "bias" | "linear";
 
 /** One tensor of a model under its Hugging Face name; linear weights are [out, in]. */

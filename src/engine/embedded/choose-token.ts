@@ -2,6 +2,7 @@
 import type { Rng } from "../../rng.ts";
 import type { AllowedTokens } from "./allowed-tokens.ts";
 
+/** How a token is drawn. */
 export interface ChoiceOptions {
   readonly rng: Rng;
   /** Take the most probable allowed token; nothing is drawn. */
@@ -12,6 +13,7 @@ export interface ChoiceOptions {
   readonly allowed?: AllowedTokens;
 }
 
+/** A drawn token. */
 export interface Choice {
   readonly token: number;
   /** Log-probability under the distribution renormalised over the allowed tokens, before the nucleus is cut. */

@@ -9,11 +9,16 @@ import type { ModelShape } from "./architecture.ts";
 import { graphParameters } from "./graph-parameters.ts";
 import { GraphBuilder, microsoft, type Value } from "./onnx-model.ts";
 
+/** `extend`: any number of new tokens a row; `step`: one. */
 export type DecodeGraphKind = "extend" | "step";
 
+/** Input: a layer's past keys. */
 export const pastKeysName = (layer: number) => `pastKeys.${layer}`;
+/** Input: a layer's past values. */
 export const pastValuesName = (layer: number) => `pastValues.${layer}`;
+/** Output: the new tokens' keys of a layer. */
 export const newKeysName = (layer: number) => `newKeys.${layer}`;
+/** Output: the new tokens' values of a layer. */
 export const newValuesName = (layer: number) => `newValues.${layer}`;
 
 /**

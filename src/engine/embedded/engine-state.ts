@@ -11,6 +11,7 @@ import { SafetensorsFile, writeSafetensors } from "./safetensors.ts";
 const formatVersion = 1;
 const moments = ["firstMoments", "secondMoments"] as const;
 
+/** What a state holds besides weights and moments. */
 export interface EngineCounters {
   /** Optimiser steps taken. */
   readonly step: number;

@@ -25,6 +25,7 @@ export const termColumns = [
   /** entropyCoefficient * weight. */
   "entropyWeight",
 ] as const;
+/** Name of a column of `terms`. */
 export type TermColumn = (typeof termColumns)[number];
 
 /** Log-ratios are cut at this magnitude before exp; no gradient flows beyond. */

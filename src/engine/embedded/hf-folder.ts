@@ -69,6 +69,7 @@ export async function writeWeights(path: string, parameters: Parameters): Promis
   );
 }
 
+/** What goes into a written model folder besides the weights. */
 export interface ModelFolderOptions {
   /** The folder that the model or its tokenizer came from: tokenizer and generation files are copied as they are. */
   readonly source?: string;

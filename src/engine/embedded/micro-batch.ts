@@ -15,6 +15,7 @@ export interface TrainedToken {
   readonly position: number;
 }
 
+/** The positions whose hidden states the loss needs. */
 export interface SelectedPositions {
   /** R: how many in each row. */
   readonly count: number;
@@ -25,6 +26,7 @@ export interface SelectedPositions {
   readonly maskRows: BigInt64Array;
 }
 
+/** The arrays of one run of the graphs. */
 export interface MicroBatch {
   readonly batch: number;
   readonly length: number;

@@ -9,6 +9,7 @@ export const opsetVersion = 21;
 export const microsoft = "com.microsoft";
 
 const elementTypes = { float: 1, int32: 6, int64: 7, bool: 9 } as const;
+/** Element type of a graph's value. */
 export type ElementType = keyof typeof elementTypes;
 
 /** A fixed size or the name of a symbolic one. */

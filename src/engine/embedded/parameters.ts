@@ -7,6 +7,7 @@ import { type GraphParameter, graphParameters } from "./graph-parameters.ts";
 import { floatTensor } from "./runtime.ts";
 import { type WasmMemory, wasm } from "./wasm.ts";
 
+/** One of the flat buffers. */
 export type ParameterBuffer = "weights" | "gradients" | "firstMoments" | "secondMoments";
 
 /** Floats to which every graph parameter is aligned (64 bytes: a cache line, an AVX-512 register). */

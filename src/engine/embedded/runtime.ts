@@ -38,6 +38,7 @@ export interface RotaryTables {
   readonly negativeSine: ort.Tensor;
 }
 
+/** The tables of a model's shape. */
 export function rotaryTables(shape: ModelShape): RotaryTables {
   const half = shape.headSize / 2;
   const size = [shape.maxPositions, half];

@@ -18,6 +18,7 @@ interface Entry {
   readonly bytes: number;
 }
 
+/** A tensor to be written. */
 export interface NamedTensor {
   readonly name: string;
   readonly shape: readonly number[];

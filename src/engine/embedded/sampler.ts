@@ -9,6 +9,7 @@ import { PrefixCache, type PrefixMatch } from "./prefix-cache.ts";
 import { requestProblem } from "./sample-request-check.ts";
 import { type SamplerRequest, SamplingSequence, type TokenDecoder } from "./sampling-sequence.ts";
 
+/** Threads, memory and batch sizes of sampling. */
 export interface EmbeddedSamplerOptions {
   readonly threads: number;
   /** Megabytes of keys and values of finished sequences kept for prompts that continue or repeat them; 0: none. */

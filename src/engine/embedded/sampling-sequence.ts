@@ -10,6 +10,7 @@ export type SamplerRequest = Omit<SampleRequest, "signal"> & { readonly signal?:
 /** Turns tokens into text. */
 export type TokenDecoder = (tokenIds: readonly number[]) => string;
 
+/** One sample of one request, token by token. */
 export class SamplingSequence {
   readonly tokenIds: number[] = [];
   readonly rng: Rng;

@@ -14,6 +14,7 @@ export function gradientName(parameter: string): string {
   return `gradient.${parameter}`;
 }
 
+/** A graph under construction and what its backward pass will be. */
 export class Tape {
   readonly graph = new GraphBuilder();
   private readonly steps: (() => void)[] = [];

@@ -7,7 +7,9 @@ import { rmsNorm } from "./ops/rms-norm.ts";
 import { selectRows } from "./ops/select-rows.ts";
 import { Tape } from "./tape.ts";
 
+/** Hugging Face name of the embedding. */
 export const embeddingName = "model.embed_tokens.weight";
+/** Hugging Face name of the gain before the head. */
 export const finalNormName = "model.norm.weight";
 
 /** The Hugging Face name of the matrix that the output head multiplies with. */

@@ -12,6 +12,7 @@ import { rotaryTables } from "./runtime.ts";
 import { validateExamples, validateSequences } from "./validate-examples.ts";
 import { WholeGraphExecutor } from "./whole-graph-executor.ts";
 
+/** Threads, batch size and execution of training. */
 export interface TrainerOptions {
   /** Compute threads. */
   readonly threads: number;

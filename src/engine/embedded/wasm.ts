@@ -1,5 +1,6 @@
 /** The part of the WebAssembly interface that the engine uses; Node has it, but its type declarations live in the browser's library. */
 
+/** Memory that a WebAssembly function works on. */
 export interface WasmMemory {
   readonly buffer: ArrayBuffer;
 }
@@ -13,4 +14,5 @@ interface WasmInterface {
   ) => { readonly exports: Record<string, unknown> };
 }
 
+/** Node's WebAssembly. */
 export const wasm = (globalThis as unknown as { readonly WebAssembly: WasmInterface }).WebAssembly;

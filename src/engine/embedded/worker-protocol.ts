@@ -10,6 +10,7 @@ export type WorkerData = EmbeddedEngineOptions;
 /** Verbs that are passed on as they are. */
 export type PlainMethod = "logprobs" | "forwardBackward" | "optimStep" | "publish" | "saveState" | "loadState" | "exportModel";
 
+/** A call to the worker; its answer has the same id. */
 export type WorkerCall =
   | {
       [Method in PlainMethod]: {
@@ -26,6 +27,7 @@ export type WorkerCall =
       readonly aborted: SharedArrayBuffer;
     };
 
+/** An error as data. */
 export interface PlainError {
   readonly name: string;
   readonly message: string;
@@ -35,8 +37,10 @@ export interface PlainError {
 /** The worker's messages; the first one answers call 0, its own creation, with the model's shape. */
 export type WorkerAnswer = { readonly id: number; readonly value: unknown } | { readonly id: number; readonly error: PlainError };
 
+/** How one sample request of a batch ended. */
 export type PlainOutcome = { readonly outputs: SampledTokens[] } | { readonly error: PlainError };
 
+/** An error, or whatever was thrown, as data. */
 export function toPlainError(error: unknown): PlainError {
   if (error instanceof Error) return { name: error.name, message: error.message, stack: error.stack };
   return { name: "Error", message: String(error) };

@@ -25,6 +25,7 @@ export interface EvaluatedSystem {
   readonly alarm?: string;
 }
 
+/** All that a report is built from. */
 export interface ReportSources {
   readonly config: Config;
   /** The configuration as YAML. */
@@ -54,6 +55,10 @@ const comparisons: readonly (readonly [SystemKey, SystemKey])[] = [
 ];
 const comparedMetrics: readonly MetricName[] = ["f1", "em", "hit1", "hitK", "searches"];
 
+/**
+ * Scores, intervals, paired differences and examples of the evaluated systems; the bootstrap's streams are fixed, so equal
+ * records give equal reports.
+ */
 export function buildReport(sources: ReportSources): ReportData {
   const { config, seeds } = sources;
   const samples = config.evaluation.bootstrapSamples;

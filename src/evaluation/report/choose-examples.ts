@@ -2,6 +2,7 @@
 import type { QuestionRecord, SearchRecord } from "../record.ts";
 import type { Example, SystemKey } from "./report-data.ts";
 
+/** Records by system, the same questions in the same order. */
 export type RecordsBySystem = Partial<Record<SystemKey, readonly QuestionRecord[]>>;
 
 interface Rule {

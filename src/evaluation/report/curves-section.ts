@@ -72,6 +72,7 @@ function charts(topK: number): CurveChart[] {
   ];
 }
 
+/** The section; undefined where no step has been measured. */
 export function curvesSection(data: ReportData): Html | undefined {
   if (data.curves.every(({ steps }) => steps.length === 0)) return undefined;
   const several = data.seeds.length > 1 ? "; faint lines are single seeds" : "";

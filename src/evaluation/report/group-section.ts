@@ -3,6 +3,7 @@ import { type Html, html } from "./html.ts";
 import type { ReportData, TrainingGroup, TrainingGroupMember } from "./report-data.ts";
 import { score, signed } from "./scale.ts";
 
+/** The section; undefined where no group was kept. */
 export function groupSection(data: ReportData): Html | undefined {
   if (data.trainingGroups.length === 0) return undefined;
   return html`<section id="groups">

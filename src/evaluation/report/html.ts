@@ -8,6 +8,7 @@ export class Html {
   }
 }
 
+/** What a template may hold. */
 export type HtmlValue = Html | string | number | undefined | false | readonly HtmlValue[];
 
 /** Markup from a template; strings and numbers are escaped, lists are joined, undefined and false vanish. */

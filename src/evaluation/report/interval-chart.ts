@@ -3,6 +3,7 @@ import type { Interval } from "../significance.ts";
 import { type Html, html } from "./html.ts";
 import { roundAxis } from "./scale.ts";
 
+/** One row of the chart. */
 export interface IntervalRow {
   readonly name: string;
   /** Style class that carries the colour. */
@@ -16,6 +17,7 @@ const width = 720;
 const rowHeight = 44;
 const frame = { left: 172, right: 70, top: 6, bottom: 34 };
 
+/** The chart; `label` names the metric under the axis. */
 export function intervalChart(rows: readonly IntervalRow[], label: string, format: (value: number) => string): Html {
   const height = frame.top + rows.length * rowHeight + frame.bottom;
   const axis = roundAxis(

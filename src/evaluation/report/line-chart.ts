@@ -2,6 +2,7 @@
 import { type Html, html } from "./html.ts";
 import { type Axis, type Point, roundAxis } from "./scale.ts";
 
+/** One curve of a chart. */
 export interface Series {
   readonly name: string;
   /** Style class that carries colour and dash, e.g. `cosearch`. */
@@ -12,6 +13,7 @@ export interface Series {
   readonly raw?: readonly (readonly Point[])[];
 }
 
+/** What a chart shows and says. */
 export interface LineChart {
   readonly title: string;
   /** One sentence that says what to look for. */

@@ -5,6 +5,7 @@ import type { Interval } from "../significance.ts";
 
 /** The systems in the order of the table; the warm start is what training begins from, without and with its ranker. */
 export const systemKeys = ["warmStart", "warmStartRanker", "retrievalOnly", "fixedRanker", "cosearch", "oracle"] as const;
+/** Key of a system in summaries. */
 export type SystemKey = (typeof systemKeys)[number];
 
 /** What a reader sees of a system: its name, one line about it, and the style class of its colour. */
@@ -17,6 +18,7 @@ export const systemLabels: Record<SystemKey, { readonly name: string; readonly a
   oracle: { name: "Oracle", about: "the agent trains; passages that hold the answer always come first", style: "oracle" },
 };
 
+/** One system's figures. */
 export interface SystemReport {
   readonly key: SystemKey;
   readonly scores: Scores;
@@ -63,6 +65,7 @@ export interface TrainingGroup {
   readonly members: readonly TrainingGroupMember[];
 }
 
+/** One call of a group, with what it was paid. */
 export interface TrainingGroupMember {
   readonly trajectory: number;
   readonly turn: number;
@@ -76,6 +79,7 @@ export interface TrainingGroupMember {
   readonly advantage: number;
 }
 
+/** The content of a report. */
 export interface ReportData {
   readonly title: string;
   readonly note?: string;

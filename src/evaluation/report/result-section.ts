@@ -26,6 +26,7 @@ export function metricText(name: MetricName, value: number): string {
   return name === "searches" ? value.toFixed(2) : score(value);
 }
 
+/** The section; says so where nothing has been evaluated. */
 export function resultSection(data: ReportData): Html {
   if (data.systems.length === 0) {
     return html`<section id="result"><h2>The result</h2><p>Nothing has been evaluated on held-out questions yet.</p></section>`;

@@ -1,10 +1,12 @@
 /** Numbers for charts: round axis ticks, number formats, smoothing. */
 
+/** A point of a curve. */
 export interface Point {
   readonly x: number;
   readonly y: number;
 }
 
+/** An axis: its ends and its ticks. */
 export interface Axis {
   readonly low: number;
   readonly high: number;

@@ -18,6 +18,7 @@ export interface SystemSummary extends Partial<Record<MetricName, number>> {
   readonly seeds: SystemReport["seeds"];
 }
 
+/** The content of summary.json. */
 export interface Summary {
   readonly name: string;
   readonly note?: string;
@@ -33,6 +34,7 @@ export interface Summary {
   readonly differences: Readonly<Record<string, Partial<Record<MetricName, Interval & { readonly seeds: readonly number[] }>>>>;
 }
 
+/** The figures of a report without its texts. */
 export function summaryOf(data: ReportData): Summary {
   const differences: Record<string, Partial<Record<MetricName, Interval & { seeds: readonly number[] }>>> = {};
   for (const { metric, first, second, interval, seeds } of data.differences) {

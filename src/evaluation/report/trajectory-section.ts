@@ -4,6 +4,7 @@ import { type Html, html } from "./html.ts";
 import { type Example, type ReportData, type SystemKey, systemLabels } from "./report-data.ts";
 import { score } from "./scale.ts";
 
+/** The section; undefined where there is no example. */
 export function trajectorySection(data: ReportData): Html | undefined {
   if (data.examples.length === 0) return undefined;
   return html`<section id="trajectories">

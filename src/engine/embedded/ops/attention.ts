@@ -1,6 +1,7 @@
 import { microsoft, type Value } from "../onnx-model.ts";
 import type { Tape } from "../tape.ts";
 
+/** Heads and scale of an attention. */
 export interface AttentionShape {
   readonly heads: number;
   readonly keyValueHeads: number;
