@@ -129,7 +129,7 @@ export interface RankerDemonstrationOptions {
   readonly firstHopShare: number;
   /** Loss weight of the prompt's own tokens: the ranker starts from weights that know them already. */
   readonly promptWeight: number;
-  /** Loss weight of the auxiliary relevant / irrelevant label at every `[i]` of the prompt. */
+  /** Loss weight of the auxiliary relevant / irrelevant label at the `[i]`s of the prompt. */
   readonly auxiliaryWeight: number;
 }
 
@@ -180,7 +180,7 @@ export async function rankerDemonstration(
 }
 
 /**
- * At every `[i]` of the prompt (it stands after its passage) the next token is replaced, as a target only, by a verdict on
+ * At every `[i]` of the prompt but the last (it stands after its passage) the next token is replaced, as a target only, by a verdict on
  * passage i: ` >` for relevant, `<documents>` for not. It teaches the label's position to hold the passage's relevance.
  */
 function markRelevance(writer: Writer, scores: readonly number[], weight: number, renderer: Renderer): void {
