@@ -1,6 +1,6 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { ndcg, relevanceReward } from "./relevance.ts";
+import { configuredRelevance, ndcg, relevanceReward } from "./relevance.ts";
 
 const hitAt = (rank: number, length = 5) => Array.from({ length }, (_, index) => index + 1 === rank);
 
@@ -53,5 +53,17 @@ describe("ndcg", () => {
   it("discounts by log2(rank + 1)", () => {
     expect(ndcg(hitAt(3), 1, 5)).toBeCloseTo(0.5, 12);
     expect(ndcg(hitAt(3), 1, 2)).toBe(0);
+  });
+});
+
+describe("configuredRelevance", () => {
+  it("is the mean over the cutoffs of Hit@k or of nDCG@k", () => {
+    expect(configuredRelevance(hitAt(2), 1, { relevance: "hit", cutoffs: [1, 2] })).toBe(0.5);
+    expect(configuredRelevance(hitAt(2), 1, { relevance: "ndcg", cutoffs: [1, 2] })).toBeCloseTo(1 / Math.log2(3) / 2, 12);
+  });
+
+  it.each(["hit", "ndcg"] as const)("is 0 where no candidate is relevant, and refuses an empty list of cutoffs (%s)", (relevance) => {
+    expect(configuredRelevance(hitAt(0), 0, { relevance, cutoffs: [1, 3] })).toBe(0);
+    expect(() => configuredRelevance(hitAt(1), 1, { relevance, cutoffs: [] })).toThrow("cutoffs is an empty list");
   });
 });

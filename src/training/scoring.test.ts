@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { tinyConfig } from "../../test/fixtures/training/tiny-run.ts";
 import type { Candidate, Question, RankerCall, Ranking, SampledTokens, SearchStep, Trajectory } from "../types.ts";
-import { groupRankerCalls, scoreRankerCalls, scoreTrajectory } from "./scoring.ts";
+import { answerScores, groupRankerCalls, scoreRankerCalls, scoreTrajectory } from "./scoring.ts";
 
 const output: SampledTokens = { tokenIds: [1], logprobs: [-1], text: "", finishReason: "stop", policyVersion: 1 };
 const candidates: Candidate[] = ["lima", "oslo", "cairo"].map((text, index) => ({
@@ -61,6 +61,16 @@ describe("ranker rewards of a trajectory (Eq. 6)", () => {
   it("takes nDCG for the ablation", () => {
     const config = tinyConfig({ reward: { relevance: "ndcg", cutoffs: [2], terms: "relevance" } });
     expect(totals(["oslo"], "oslo", [search("a", ranked(1, 2))], config)[0]).toBeCloseTo(1 / Math.log2(3), 12);
+  });
+});
+
+describe("answerScores", () => {
+  it("are F1 and EM of the answer, and 0 without one or after a format error", () => {
+    expect(answerScores(outcome(["oslo fjord"], "The Oslo", []), tinyConfig())).toEqual({ f1: 2 / 3, em: 0 });
+    expect(answerScores(outcome(["oslo"], "The Oslo", []), tinyConfig())).toEqual({ f1: 1, em: 1 });
+    expect(answerScores(outcome(["oslo"], undefined, []), tinyConfig())).toEqual({ f1: 0, em: 0 });
+    const right = outcome(["oslo"], "oslo", []);
+    expect(answerScores({ ...right, reward: { ...right.reward, formatValid: false } }, tinyConfig())).toEqual({ f1: 0, em: 0 });
   });
 });
 
