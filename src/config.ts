@@ -14,6 +14,11 @@ export const systemNames = ["retrieval-only", "fixed-ranker", "cosearch", "oracl
 /** Name of a retrieval system. */
 export type SystemName = (typeof systemNames)[number];
 
+/** Whether the system has a generative ranker. */
+export function hasRanker(system: SystemName): boolean {
+  return system === "cosearch" || system === "fixed-ranker";
+}
+
 const data = z.strictObject({
   train: z.string().describe("training questions: JSONL of {id, question, golden_answers[], dataset?, split?}"),
   dev: z.string().optional().describe("questions that select the checkpoint and feed the alarm"),
@@ -168,7 +173,7 @@ export const configSchema = z
     if (config.ranker.topK > config.retrieval.candidates) {
       problem(["ranker", "topK"], `must not exceed retrieval.candidates (${config.retrieval.candidates}), got ${config.ranker.topK}`);
     }
-    if ((config.system === "cosearch" || config.system === "fixed-ranker") && config.ranker.model === undefined) {
+    if (hasRanker(config.system) && config.ranker.model === undefined) {
       problem(["ranker", "model"], `is needed by system ${config.system}: name a model folder`);
     }
     if (config.training.questionsPerMinibatch > config.training.questionsPerStep) {

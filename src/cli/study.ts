@@ -21,7 +21,7 @@ import { readRunConfig, readStudyState, type StudyState, systemFolder, warmStart
 import type { StudyJob } from "./study-child.ts";
 import { runLanes } from "./study-lanes.ts";
 import { StudyProgress } from "./study-progress.ts";
-import { fingerprints } from "./wiring.ts";
+import { fingerprints, inputPaths } from "./wiring.ts";
 
 /** `cosearch study`: the four systems, trained with the same budget and evaluated on the same questions, for every seed. */
 export const study = defineStrictCommand({
@@ -164,16 +164,8 @@ function writeState(folder: string, state: StudyState): Promise<void> {
 
 /** Fingerprints of the inputs. @throws ConfigError for one that isn't there. */
 async function studyInputs(config: Config): Promise<Record<string, string>> {
-  const places = {
-    "data.train": config.data.train,
-    "data.test": config.data.test,
-    "retrieval.corpus": config.retrieval.corpus,
-    "agent.model": config.agent.model,
-    "ranker.model": config.ranker.model,
-  };
-  for (const [field, path] of Object.entries({ ...places, "data.dev": config.data.dev })) {
-    if (path !== undefined && !existsSync(path))
-      throw new ConfigError(`${field}: ${path} does not exist: correct the path or make the file`);
+  for (const [field, path] of inputPaths(config)) {
+    if (!existsSync(path)) throw new ConfigError(`${field}: ${path} does not exist: correct the path or make the file`);
   }
   return fingerprints(config);
 }

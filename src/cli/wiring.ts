@@ -2,7 +2,7 @@
 
 import { agentProtocolFor } from "../agent/agent-protocol.ts";
 import type { AgentProtocol } from "../agent/protocol.ts";
-import type { Config } from "../config.ts";
+import { type Config, hasRanker } from "../config.ts";
 import { loadRenderer } from "../engine/hf-renderer.ts";
 import { ModelError } from "../errors.ts";
 import { evenlySpaced } from "../evenly-spaced.ts";
@@ -24,11 +24,6 @@ export interface OpenWiring {
 
 /** What the wiring is for: training needs reference engines and questions, answering needs neither. */
 export type Purpose = "training" | "answering";
-
-/** Whether the system has a generative ranker. */
-function hasRanker(config: Config): boolean {
-  return config.system === "cosearch" || config.system === "fixed-ranker";
-}
 
 /**
  * Loads data, models and index.
@@ -66,7 +61,7 @@ export async function openWiring(config: Config, purpose: Purpose): Promise<Open
     const retriever = await createRetriever(config.retrieval, await loadCorpus(config.retrieval.corpus));
     const main = await policy(config.agent.model, "agent.model", true);
     const ranker =
-      hasRanker(config) && config.ranker.model !== undefined
+      hasRanker(config.system) && config.ranker.model !== undefined
         ? await policy(config.ranker.model, "ranker.model", config.system === "cosearch")
         : undefined;
     return {
@@ -86,18 +81,23 @@ export async function openWiring(config: Config, purpose: Purpose): Promise<Open
   }
 }
 
-/** SHA-256 of every input of a run, by configuration field. */
-export async function fingerprints(config: Config): Promise<Record<string, string>> {
+/** Every file and folder that a run reads, by configuration field. */
+export function inputPaths(config: Config): [field: string, path: string][] {
   const inputs: Record<string, string | undefined> = {
     "data.train": config.data.train,
     "data.dev": config.data.dev,
     "data.test": config.data.test,
     "retrieval.corpus": config.retrieval.corpus,
     "agent.model": config.agent.model,
-    "ranker.model": hasRanker(config) ? config.ranker.model : undefined,
+    "ranker.model": hasRanker(config.system) ? config.ranker.model : undefined,
   };
-  const entries = Object.entries(inputs).flatMap(([field, path]) => (path === undefined ? [] : [[field, path] as const]));
-  return Object.fromEntries(await Promise.all(entries.map(async ([field, path]) => [field, await fingerprint(path)] as const)));
+  return Object.entries(inputs).flatMap(([field, path]): [string, string][] => (path === undefined ? [] : [[field, path]]));
+}
+
+/** SHA-256 of every input of a run, by configuration field. */
+export async function fingerprints(config: Config): Promise<Record<string, string>> {
+  const entries = inputPaths(config).map(async ([field, path]) => [field, await fingerprint(path)] as const);
+  return Object.fromEntries(await Promise.all(entries));
 }
 
 /** How a wired system answers: greedy, through the search function that training used. */
