@@ -67,10 +67,10 @@ export const study = defineStrictCommand({
 
 /** Runs what is not finished yet; returns what the alarm had to say. */
 async function runStudy(config: Config, seeds: readonly number[], folder: string, silent: boolean, signal: AbortSignal): Promise<string[]> {
+  const inputs = await studyInputs(config);
   await mkdir(folder, { recursive: true });
   const release = await lockRunFolder(folder);
   try {
-    const inputs = await studyInputs(config);
     const before = await adopt(folder, config, seeds, inputs);
     const jobs = studyJobs(config, seeds, folder);
     const finished = await Promise.all(jobs.map(async (job) => (await readEvaluationHeader(job.folder, heldOut)) !== undefined));
