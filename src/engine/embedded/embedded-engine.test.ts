@@ -1,6 +1,8 @@
+import { execFile } from "node:child_process";
 import { mkdtemp, rm, truncate, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { promisify } from "node:util";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { tinyShape } from "../../../test/fixtures/engine/tiny-shape.ts";
 import { ConfigError, InfrastructureError, ModelError } from "../../errors.ts";
@@ -61,6 +63,21 @@ describe("the thread", () => {
     await closing;
     await expect(engine.publish()).rejects.toThrow("the embedded engine was closed");
     await engine.close();
+  });
+
+  it("may be closed within a call without bringing the process down, and without the process ending first", async () => {
+    const script = `
+      import { createEmbeddedEngine } from ${JSON.stringify(new URL("./embedded-engine.ts", import.meta.url).href)};
+      for (let round = 0; round < 8; round++) {
+        const engine = await createEmbeddedEngine(${JSON.stringify(fresh)});
+        const sampled = engine.sample({ promptTokenIds: [1], samples: 500, maxTokens: 90, seed: round });
+        await new Promise((resolve) => setTimeout(resolve, 5 * round));
+        const failed = sampled.catch((error) => error.message);
+        await Promise.all([engine.close(), engine.close()]);
+        process.stdout.write(\`\${await failed}\\n\`);
+      }`;
+    const { stdout } = await promisify(execFile)(process.execPath, ["--import", "tsx", "--input-type=module", "--eval", script]);
+    expect(stdout).toBe("the embedded engine was closed\n".repeat(8));
   });
 
   it("stops sampling for an aborted request, while others go on", async () => {

@@ -16,7 +16,7 @@ import type {
 } from "../engine.ts";
 import type { ModelShape } from "./architecture.ts";
 import type { EmbeddedEngineCore, EmbeddedEngineOptions } from "./engine-core.ts";
-import { fromPlainError, type PlainMethod, type PlainOutcome, type WorkerAnswer } from "./worker-protocol.ts";
+import { fromPlainError, type PlainMethod, type PlainOutcome, type WorkerAnswer, type WorkerCall } from "./worker-protocol.ts";
 
 export type { EmbeddedEngineOptions } from "./engine-core.ts";
 
@@ -65,6 +65,9 @@ export class EmbeddedEngine implements TrainableEngine {
   private lastId = 0;
   /** Why no call can be served any more. */
   private ended: Error | undefined;
+  private exited = false;
+  /** Abort flags of the batches under way. */
+  private readonly sampling = new Set<Int32Array>();
 
   /** @param shape The model's. */
   constructor(
@@ -75,7 +78,10 @@ export class EmbeddedEngine implements TrainableEngine {
     worker.on("error", (error) =>
       this.end(new InfrastructureError(`the embedded engine's thread failed: ${error.message}`, { cause: error })),
     );
-    worker.on("exit", (code) => this.end(new InfrastructureError(`the embedded engine's thread ended unexpectedly (exit code ${code})`)));
+    worker.on("exit", (code) => {
+      this.exited = true;
+      this.end(new InfrastructureError(`the embedded engine's thread ended unexpectedly (exit code ${code})`));
+    });
     worker.unref();
   }
 
@@ -117,10 +123,18 @@ export class EmbeddedEngine implements TrainableEngine {
     return this.call("publish");
   }
 
-  /** Ends the thread at once; calls under way are rejected. */
+  /**
+   * Rejects the calls under way at once and ends the thread. Samples are given up between two tokens and other calls finish first:
+   * onnxruntime brings the whole process down when its thread is terminated within a call.
+   */
   async close(): Promise<void> {
+    for (const aborted of this.sampling) aborted.fill(1);
     this.end(new Error("the embedded engine was closed"));
-    await this.worker.terminate();
+    if (this.exited) return;
+    this.worker.ref();
+    const exit = new Promise((resolve) => this.worker.once("exit", resolve));
+    this.worker.postMessage({ id: ++this.lastId, method: "end" } satisfies WorkerCall);
+    await exit;
   }
 
   private call<Method extends PlainMethod>(method: Method, ...argumentList: Parameters<EmbeddedEngineCore[Method]>) {
@@ -146,6 +160,7 @@ export class EmbeddedEngine implements TrainableEngine {
     this.waiting = [];
     const aborted = new Int32Array(new SharedArrayBuffer(4 * batch.length));
     const stopListening = listenForAborts(batch, aborted);
+    this.sampling.add(aborted);
     const requests = batch.map(({ request: { signal, ...request } }) => request);
     this.post({ method: "sample", requests, aborted: aborted.buffer })
       .then(
@@ -160,13 +175,16 @@ export class EmbeddedEngine implements TrainableEngine {
           for (const { reject } of batch) reject(error);
         },
       )
-      .finally(stopListening);
+      .finally(() => {
+        this.sampling.delete(aborted);
+        stopListening();
+      });
   }
 
   private settle(answer: WorkerAnswer): void {
     const call = this.pending.get(answer.id);
     this.pending.delete(answer.id);
-    if (this.pending.size === 0) this.worker.unref();
+    if (this.pending.size === 0 && !this.ended) this.worker.unref();
     if ("error" in answer) call?.reject(fromPlainError(answer.error));
     else call?.resolve(answer.value);
   }

@@ -12,6 +12,8 @@ export type PlainMethod = "logprobs" | "forwardBackward" | "optimStep" | "publis
 
 /** A call to the worker; its answer has the same id. */
 export type WorkerCall =
+  /** The last call: the thread ends once those before it are done. */
+  | { readonly id: number; readonly method: "end" }
   | {
       [Method in PlainMethod]: {
         readonly id: number;

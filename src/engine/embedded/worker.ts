@@ -18,6 +18,7 @@ let previous: Promise<unknown> = creation.then(
 
 port.on("message", (call: WorkerCall) => {
   previous = previous.then(async () => {
+    if (call.method === "end") process.exit();
     try {
       answer({ id: call.id, value: await serve(await creation, call) });
     } catch (error) {
@@ -26,7 +27,7 @@ port.on("message", (call: WorkerCall) => {
   });
 });
 
-async function serve(core: EmbeddedEngineCore, call: WorkerCall): Promise<unknown> {
+async function serve(core: EmbeddedEngineCore, call: Exclude<WorkerCall, { method: "end" }>): Promise<unknown> {
   if (call.method !== "sample") {
     const method = core[call.method] as (...argumentList: readonly unknown[]) => Promise<unknown>;
     return method.apply(core, call.argumentList);
