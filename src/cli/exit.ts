@@ -7,6 +7,9 @@ export interface Ending {
   readonly message: string;
 }
 
+/** What the system says when a path can't be used as it is meant to be. */
+const pathProblems = ["EACCES", "EPERM", "EROFS", "ENOTDIR", "EEXIST", "EISDIR"];
+
 /** 2: the input is wrong; 3: the run folder can't be used; 4: the alarm; 130: Ctrl-C; 1: anything else, whose stack only `debug` shows. */
 export function endingOf(error: unknown, debug: boolean): Ending {
   const stack =
@@ -21,5 +24,7 @@ export function endingOf(error: unknown, debug: boolean): Ending {
   const code = (error as NodeJS.ErrnoException | undefined)?.code;
   if (code === "ENOSPC" || code === "EDQUOT")
     return { code: 3, message: `the disk is full (${message}): free space, then go on with --resume${stack}` };
+  if (code !== undefined && pathProblems.includes(code))
+    return { code: 3, message: `${message}: check the path and its permissions, or choose another folder${stack}` };
   return { code: 1, message: `unexpected error: ${message}${debug ? stack : "\nset COSEARCH_DEBUG=1 to see where it comes from"}` };
 }

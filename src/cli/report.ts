@@ -1,6 +1,7 @@
 import { readFileSync } from "node:fs";
 import { ConfigError } from "../errors.ts";
 import { resultTable } from "../evaluation/report/result-table.ts";
+import { summaryOf } from "../evaluation/report/summary.ts";
 import { defineStrictCommand, flags } from "./command.ts";
 import { writeReport } from "./report-files.ts";
 
@@ -13,6 +14,10 @@ export const report = defineStrictCommand({
     if (args.run === undefined) throw new ConfigError("report: name the run folder with --run DIR");
     const written = await writeReport(args.run);
     if (args.json) process.stdout.write(readFileSync(written.summary, "utf8"));
-    else process.stdout.write(`${resultTable(written.data)}\n\nreport: ${written.html}\n`);
+    else {
+      const hint = `nothing in ${args.run} has been evaluated yet; next: cosearch evaluate --run ${args.run}`;
+      const unevaluated = Object.keys(summaryOf(written.data).systems).length === 0;
+      process.stdout.write(`${unevaluated ? hint : resultTable(written.data)}\n\nreport: ${written.html}\n`);
+    }
   },
 });

@@ -103,7 +103,8 @@ process.on("message", (message: ParentMessage) => {
     .catch((error: unknown) => tell({ kind: "failed", ...endingOf(error, process.env.COSEARCH_DEBUG === "1") }))
     .finally(() => process.disconnect?.());
 });
-// Ctrl-C reaches the whole process group; the parent decides what it means.
+// Ctrl-C (and what `timeout` and service managers send) reaches the whole process group; the parent decides what it means.
 process.on("SIGINT", () => undefined);
+process.on("SIGTERM", () => undefined);
 // Without its parent a job has no one to work for; the run folder resumes from its last checkpoint.
 process.on("disconnect", () => process.exit());

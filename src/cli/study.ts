@@ -10,6 +10,7 @@ import { AlarmError, ConfigError, RunFolderError } from "../errors.ts";
 import { systemKeyOf } from "../evaluation/report/build-report.ts";
 import { systemLabels } from "../evaluation/report/report-data.ts";
 import { resultTable } from "../evaluation/report/result-table.ts";
+import { loadQuestions } from "../training/dataset.ts";
 import { differences } from "../training/differences.ts";
 import { lockRunFolder } from "../training/run-lock.ts";
 import { allValues, defineStrictCommand, flags } from "./command.ts";
@@ -162,11 +163,13 @@ function writeState(folder: string, state: StudyState): Promise<void> {
   return writeJsonAtomically(join(folder, "study.json"), state);
 }
 
-/** Fingerprints of the inputs. @throws ConfigError for one that isn't there. */
+/** Fingerprints of the inputs. @throws ConfigError for one that isn't there, DataError for test questions that can't be read. */
 async function studyInputs(config: Config): Promise<Record<string, string>> {
   for (const [field, path] of inputPaths(config)) {
     if (!existsSync(path)) throw new ConfigError(`${field}: ${path} does not exist: correct the path or make the file`);
   }
+  // Test questions are read once training is over; a broken line must not wait that long.
+  await loadQuestions(config.data.test);
   return fingerprints(config);
 }
 

@@ -86,6 +86,12 @@ describe("checkpoints", () => {
     expect(await readdir(join(run, "checkpoints"))).not.toContain(".step-12.partial");
   });
 
+  it.each(["{", "null", "{}"])("with a damaged manifest (%s) are named, with what to do", async (text) => {
+    const { folder } = await saveCheckpoint(run, 2, fresh());
+    await writeFile(join(folder, "manifest.json"), text);
+    await expect(listCheckpoints(run)).rejects.toThrow(/step-2\/manifest\.json is not a checkpoint's manifest: delete .*step-2 to resume/);
+  });
+
   it("are told to be missing by name", async () => {
     await expect(selectedCheckpoint(run)).rejects.toThrow(/holds no checkpoint yet: train first/);
   });

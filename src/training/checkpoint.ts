@@ -149,12 +149,14 @@ export async function pruneCheckpoints(runFolder: string, keep: number): Promise
 
 function parseManifest(text: string, folder: string): CheckpointManifest {
   try {
-    return JSON.parse(text) as CheckpointManifest;
-  } catch (error) {
-    throw new ModelError(`${join(folder, "manifest.json")} is not JSON: delete ${folder} to resume from an earlier checkpoint`, {
-      cause: error,
-    });
+    const manifest = JSON.parse(text) as Partial<CheckpointManifest> | null;
+    if (typeof manifest?.step === "number" && manifest.engines && manifest.files) return manifest as CheckpointManifest;
+  } catch {
+    // Told below, like JSON that is something else.
   }
+  throw new ModelError(
+    `${join(folder, "manifest.json")} is not a checkpoint's manifest: delete ${folder} to resume from an earlier checkpoint`,
+  );
 }
 
 async function fileSizes(folder: string): Promise<Record<string, number>> {

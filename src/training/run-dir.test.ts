@@ -78,6 +78,20 @@ describe("resuming", () => {
     await (await open()).release();
   });
 
+  it.each(["{", "null", "{}"])("refuses a folder whose description is damaged (%s)", async (text) => {
+    await (await open()).release();
+    await writeFile(join(path, "manifest.json"), text);
+    const failure = open();
+    await expect(failure).rejects.toThrow(RunFolderError);
+    await expect(failure).rejects.toThrow(/manifest\.json is not the description of a run: restore it/);
+  });
+
+  it("refuses a folder whose configuration is gone", async () => {
+    await (await open()).release();
+    await rm(join(path, "config.yaml"));
+    await expect(open()).rejects.toThrow(/config\.yaml is missing: restore it/);
+  });
+
   it("treats a folder without a manifest as new: a kill came before the run began", async () => {
     await writeFile(join(path, "config.yaml"), "half: writ");
     const folder = await open({ resume: false });

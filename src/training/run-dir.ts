@@ -73,13 +73,15 @@ async function adopt(path: string, run: { config: Config; inputs: Readonly<Recor
     return false;
   }
   if (!run.resume) throw new RunFolderError(`${path} already holds a run: resume it, or choose another folder`);
-  const manifest = JSON.parse(known) as RunManifest;
+  const manifest = parseManifest(known, path);
   if (manifest.formatVersion !== formatVersion) {
     throw new RunFolderError(
       `${path} was written in format ${manifest.formatVersion}, this program reads ${formatVersion}: finish the run with the program that began it`,
     );
   }
-  const config = parse((await readIfPresent(join(path, "config.yaml"))) ?? "") as unknown;
+  const text = await readIfPresent(join(path, "config.yaml"));
+  if (text === undefined) throw new RunFolderError(`${path}/config.yaml is missing: restore it, or choose another folder`);
+  const config = parse(text) as unknown;
   const changed = [
     ...differences(config, JSON.parse(JSON.stringify(run.config)), ""),
     ...differences(manifest.inputs, run.inputs, "content of "),
@@ -90,6 +92,16 @@ async function adopt(path: string, run: { config: Config; inputs: Readonly<Recor
     );
   }
   return true;
+}
+
+function parseManifest(text: string, folder: string): RunManifest {
+  try {
+    const manifest = JSON.parse(text) as Partial<RunManifest> | null;
+    if (typeof manifest?.formatVersion === "number" && typeof manifest.inputs === "object") return manifest as RunManifest;
+  } catch {
+    // Told below, like JSON that is something else.
+  }
+  throw new RunFolderError(`${folder}/manifest.json is not the description of a run: restore it, or choose another folder`);
 }
 
 class OpenRunFolder implements RunFolder {
