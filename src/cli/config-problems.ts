@@ -50,7 +50,7 @@ export function isTextKey(key: string): boolean {
   let shape: Record<string, z.ZodType> | undefined = configSchema.shape as Record<string, z.ZodType>;
   let type: z.ZodType | undefined;
   for (const part of parts) {
-    type = shape?.[part];
+    type = shape && Object.hasOwn(shape, part) ? shape[part] : undefined;
     shape = type && shapeOf(type);
   }
   while (type && type.def.type !== "string") type = innerOf(type);

@@ -68,6 +68,7 @@ describe("loadConfig", () => {
     expect(problem(minimal, { set: ["trainig.steps=3"] })).toMatch(
       /--set trainig\.steps=3: unknown key trainig\.steps \(did you mean training\.steps\?\)/,
     );
+    expect(problem(minimal, { set: ["__proto__.x=1"] })).toMatch(/unknown key __proto__\.x/);
   });
 
   test("a wrong type or value names what is expected and what was found", () => {

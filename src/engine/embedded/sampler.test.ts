@@ -136,6 +136,15 @@ describe("EmbeddedSampler", () => {
     expect(cold).toBeCloseTo(2 * warm, 4);
   });
 
+  it("serves the next batch as ever after one that failed", async () => {
+    const expected = tokensOf(await plain.sample(requests(3)));
+    const stateless = { id: "stateless", start: 7, states: [], reservedTokenIds: [] };
+    await expect(plain.sample([...requests(3), { promptTokenIds: [1, 2], maxTokens: 2, seed: 1, grammar: stateless }])).rejects.toThrow(
+      "grammar stateless has no state 7",
+    );
+    expect(tokensOf(await plain.sample(requests(3)))).toEqual(expected);
+  });
+
   it("reports a request that can't be served in its place and serves the others", async () => {
     const good = { promptTokenIds: [1], maxTokens: 2, seed: 1 };
     const deadEnd = { id: "dead end", start: 0, states: [{ onText: 1, onToken: [] }, { onToken: [] }], reservedTokenIds: [] };

@@ -88,11 +88,18 @@ export class EmbeddedSampler {
       }
     });
     const queue = samePromptsTogether(waiting);
-    while (queue.length > 0 || this.active.length > 0) {
-      this.dropAborted(queue, results);
-      const free = this.maxRows - this.active.length;
-      if (queue.length > 0 && (this.active.length === 0 || free >= this.maxRows / 4)) await this.admit(queue, results);
-      if (this.active.length > 0) await this.step(results);
+    try {
+      while (queue.length > 0 || this.active.length > 0) {
+        this.dropAborted(queue, results);
+        const free = this.maxRows - this.active.length;
+        if (queue.length > 0 && (this.active.length === 0 || free >= this.maxRows / 4)) await this.admit(queue, results);
+        if (this.active.length > 0) await this.step(results);
+      }
+    } catch (error) {
+      // Half-served rows of this batch must not stand in the way of the next one.
+      this.active.length = 0;
+      while (this.decoder.cache.rows > 0) this.decoder.cache.removeRow(this.decoder.cache.rows - 1);
+      throw error;
     }
     return results;
   }

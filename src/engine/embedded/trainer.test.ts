@@ -105,6 +105,15 @@ describe("EmbeddedTrainer", () => {
     await trainer.close();
   });
 
+  it("refuses a learning rate that would turn every weight into NaN", async () => {
+    const trainer = create();
+    await trainer.forwardBackward(batch, { kind: "cross-entropy" });
+    const before = trainer.parameters.weights.slice();
+    expect(() => trainer.optimStep({ ...optimiser, learningRate: Number.NaN })).toThrow(/learningRate is NaN/);
+    expect(trainer.parameters.weights).toEqual(before);
+    await trainer.close();
+  });
+
   it("adds exactly nothing for tokens of weight 0, whatever their numbers", async () => {
     const trainer = create();
     const [one] = batch as [TrainingExample];

@@ -96,8 +96,9 @@ export class EmbeddedTrainer {
     return summarise(examples, loss, scores.logprobs, scores.entropies);
   }
 
-  /** One AdamW step with the accumulated gradient, which is then cleared. @throws RangeError when its norm is not finite. */
+  /** One AdamW step with the accumulated gradient, which is then cleared. @throws RangeError when its norm or the learning rate is not finite. */
   optimStep(options: OptimStepOptions): { readonly gradientNorm: number; readonly step: number } {
+    if (!Number.isFinite(options.learningRate)) throw new RangeError(`learningRate is ${options.learningRate}: expected a finite number`);
     const gradientNorm = adamWStep(this.parameters, this.steps + 1, options);
     this.steps += 1;
     return { gradientNorm, step: this.steps };
