@@ -11,7 +11,12 @@ export interface Interrupt {
 export function listenForInterrupt(onFirst: () => void): Interrupt {
   const controller = workController();
   const listener = () => {
-    if (controller.signal.aborted) process.exit(130);
+    if (controller.signal.aborted) {
+      // Dies of the signal itself: process.exit would end engine threads within a native call, which aborts with a core dump.
+      process.removeAllListeners("SIGINT");
+      process.kill(process.pid, "SIGINT");
+      return;
+    }
     controller.abort();
     onFirst();
   };
