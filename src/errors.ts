@@ -23,6 +23,11 @@ export class ModelError extends Error {
   override readonly name = "ModelError";
 }
 
+/** A prompt leaves no room in the model's longest sequence. The rollout loop ends the trajectory with `length`. */
+export class PromptTooLongError extends Error {
+  override readonly name = "PromptTooLongError";
+}
+
 /** A run folder can't be used: locked by another process, of another configuration, or unreadable. Exit code 3. */
 export class RunFolderError extends Error {
   override readonly name = "RunFolderError";

@@ -3,7 +3,7 @@
 export type { AgentProtocolName } from "./agent/parse-turn.ts";
 export { parseTurn } from "./agent/parse-turn.ts";
 export { type Config, type ConfigInput, configSchema } from "./config.ts";
-export { AlarmError, ConfigError, DataError, InfrastructureError, ModelError, RunFolderError } from "./errors.ts";
+export { AlarmError, ConfigError, DataError, InfrastructureError, ModelError, PromptTooLongError, RunFolderError } from "./errors.ts";
 export type { GroupableCall, GroupingOptions } from "./grouping/semantic-groups.ts";
 export { questionGroups, semanticGroups } from "./grouping/semantic-groups.ts";
 export { groupAdvantages } from "./grpo/advantages.ts";

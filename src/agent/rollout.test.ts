@@ -1,7 +1,7 @@
 import { describe, expect, it } from "vitest";
 import { type Script, ScriptedEngine } from "../../test/fixtures/training/scripted-engine.ts";
 import { documents, questions, tinyRenderer } from "../../test/fixtures/training/tiny-world.ts";
-import { InfrastructureError } from "../errors.ts";
+import { InfrastructureError, PromptTooLongError } from "../errors.ts";
 import type { Search } from "../retrieval/search.ts";
 import type { Document, Question } from "../types.ts";
 import { agentProtocol } from "./agent-protocol.ts";
@@ -55,6 +55,18 @@ function run(
 }
 
 describe("rollout", () => {
+  it("ends with `length` when the model has no room for the context", async () => {
+    let turn = 0;
+    const { trajectory } = run(() => {
+      if (turn++ > 0) throw new PromptTooLongError("the prompt has 600 tokens, the model's longest sequence is 512");
+      return ask("norway capital");
+    });
+    const done = await trajectory;
+    expect(done).toMatchObject({ stopReason: "length" });
+    expect(done.turns).toHaveLength(1);
+    expect(done.error).toBeUndefined();
+  });
+
   it("searches, reads and answers", async () => {
     const { sampler, trajectory } = run(turns(ask("norway capital"), answer("oslo")));
     const done = await trajectory;

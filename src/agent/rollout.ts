@@ -1,6 +1,6 @@
 /** The ReAct loop (Section 3.2): thought, search, observation, until an answer. One call is one trajectory; many run at once and share batches. */
 import type { Sampler } from "../engine/engine.ts";
-import { InfrastructureError } from "../errors.ts";
+import { InfrastructureError, PromptTooLongError } from "../errors.ts";
 import type { Search } from "../retrieval/search.ts";
 import type { Question, StopReason, Trajectory, Turn } from "../types.ts";
 import type { AgentProtocol } from "./protocol.ts";
@@ -33,7 +33,7 @@ export interface RolloutRequest {
 }
 
 /**
- * Rolls out one trajectory. A failing service is recorded as `infra_error`; an abort and programmer errors reject.
+ * Rolls out one trajectory. A context that the model has no room for ends it with `length`; a failing service is recorded as `infra_error`; an abort and programmer errors reject.
  */
 export async function rollout(request: RolloutRequest): Promise<Trajectory> {
   const { question, index, protocol, limits, signal } = request;
@@ -94,6 +94,7 @@ export async function rollout(request: RolloutRequest): Promise<Trajectory> {
       added = protocol.observationTokens(search.observation, output.tokenIds.at(-1));
     }
   } catch (error) {
+    if (error instanceof PromptTooLongError) return finished("length");
     if (error instanceof InfrastructureError) return finished("infra_error", { error: error.message });
     throw error;
   }

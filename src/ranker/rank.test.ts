@@ -3,6 +3,7 @@ import { describe, expect, it } from "vitest";
 import { grammarWalk } from "../../test/fixtures/training/grammar-walk.ts";
 import { ScriptedEngine } from "../../test/fixtures/training/scripted-engine.ts";
 import { documents, questions, tinyRenderer, tinyRetriever } from "../../test/fixtures/training/tiny-world.ts";
+import { InfrastructureError, PromptTooLongError } from "../errors.ts";
 import type { Candidate, Question } from "../types.ts";
 import { oracleSearch, retrievalOnlySearch } from "./baselines.ts";
 import { type RankerProtocolOptions, rankerProtocol } from "./prompt.ts";
@@ -24,6 +25,23 @@ function ranked(output: string) {
 }
 
 describe("rankerSearch (Alg. 1)", () => {
+  it("names the settings to change when the prompt does not fit the ranker", async () => {
+    const sampler = new ScriptedEngine(renderer, () => {
+      throw new PromptTooLongError("the prompt has 600 tokens, the model's longest sequence is 512");
+    });
+    const search = rankerSearch({
+      ...pool,
+      sampler,
+      protocol: rankerProtocol(renderer, protocolOptions),
+      maxTokens: 20,
+      temperature: 1,
+      topP: 1,
+    });
+    const failure = await search(request).catch((error: unknown) => error);
+    expect(failure).toBeInstanceOf(InfrastructureError);
+    expect((failure as Error).message).toMatch(/"the capital" with 4 candidates does not fit.*600 tokens.*ranker\.passageCharacters/);
+  });
+
   it("shows what the ranker chose, in its order, and records the call", async () => {
     const step = await ranked("<reason>[3] fits</reason><rerank>[3] > [1]</rerank>").step;
     expect(step.observation).toEqual([step.candidates[2]?.document, step.candidates[0]?.document]);

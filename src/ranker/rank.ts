@@ -1,6 +1,7 @@
 /** One retrieval step with a generative ranker (Alg. 1). */
 
 import type { Sampler } from "../engine/engine.ts";
+import { InfrastructureError, PromptTooLongError } from "../errors.ts";
 import type { Retriever } from "../retrieval/retriever.ts";
 import type { Search } from "../retrieval/search.ts";
 import { deriveSeed } from "../rng.ts";
@@ -31,7 +32,7 @@ export function rankerSearch(options: RankerSearchOptions): Search {
     if (candidates.length === 0) return { query, candidates, observation: [] };
     const promptTokenIds = protocol.promptTokens(question.question, query, candidates);
     const grammar = protocol.grammar(candidates.length);
-    const [output] = await sampler.sample({
+    const sampling = sampler.sample({
       promptTokenIds,
       maxTokens: options.maxTokens,
       temperature: options.temperature,
@@ -40,6 +41,9 @@ export function rankerSearch(options: RankerSearchOptions): Search {
       seed: deriveSeed(seed, "ranker"),
       ...(grammar ? { grammar } : {}),
       ...(signal ? { signal } : {}),
+    });
+    const [output] = await sampling.catch((error: unknown) => {
+      throw error instanceof PromptTooLongError ? tooLong(query, candidates.length, error) : error;
     });
     if (!output) throw new Error("the sampler returned no output for a request of one");
     const ranking = protocol.parse(output.text, candidates.length);
@@ -58,4 +62,12 @@ export function rankerSearch(options: RankerSearchOptions): Search {
     };
     return { query, candidates, rankerCall, observation };
   };
+}
+
+/** Nothing was sampled, so there is nothing to punish or to train on: the trajectory is recorded as one that could not be served. */
+function tooLong(query: string, candidates: number, cause: PromptTooLongError): InfrastructureError {
+  return new InfrastructureError(
+    `the ranker's prompt for ${JSON.stringify(query.slice(0, 80))} with ${candidates} candidates does not fit: ${cause.message}. Lower ranker.passageCharacters or retrieval.candidates`,
+    { cause },
+  );
 }

@@ -79,9 +79,9 @@ export async function trainStep(
   );
   assertFresh(rolled.flat(), versions);
 
-  // Main rewards (Eq. 4), grouped by question; trajectories that a failing service cut short are not compared.
+  // Main rewards (Eq. 4), grouped by question; trajectories that a failing service cut short, or in which nothing was written, are not compared.
   const mainGroups = questions.map((question, position) => {
-    const finished = (rolled[position] ?? []).filter(({ stopReason }) => stopReason !== "infra_error");
+    const finished = (rolled[position] ?? []).filter(({ stopReason, turns }) => stopReason !== "infra_error" && turns.length > 0);
     const members = finished.map((trajectory) => scoreTrajectory(question, trajectory, config));
     return compare({ key: question.id, members });
   });

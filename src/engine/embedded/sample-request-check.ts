@@ -1,4 +1,4 @@
-import { ModelError } from "../../errors.ts";
+import { ModelError, PromptTooLongError } from "../../errors.ts";
 import type { SamplerRequest } from "./sampling-sequence.ts";
 
 /** What a request has to fit. */
@@ -10,12 +10,12 @@ export interface RequestLimits {
 }
 
 /** What is wrong with a request, or undefined. */
-export function requestProblem(request: SamplerRequest, limits: RequestLimits): ModelError | undefined {
+export function requestProblem(request: SamplerRequest, limits: RequestLimits): ModelError | PromptTooLongError | undefined {
   const problem = (message: string) => new ModelError(`sample: ${message}`);
   const { promptTokenIds, samples = 1, maxTokens, temperature = 1, topP = 1, seed } = request;
   if (promptTokenIds.length === 0) return problem("the prompt is empty: it needs at least one token");
   if (promptTokenIds.length >= limits.maxPositions) {
-    return problem(
+    return new PromptTooLongError(
       `the prompt has ${promptTokenIds.length} tokens, the model's longest sequence is ${limits.maxPositions}: no room is left for an output`,
     );
   }

@@ -1,5 +1,5 @@
 /** What crosses the thread between EmbeddedEngine and its worker: plain data only. */
-import { AlarmError, ConfigError, DataError, InfrastructureError, ModelError, RunFolderError } from "../../errors.ts";
+import { AlarmError, ConfigError, DataError, InfrastructureError, ModelError, PromptTooLongError, RunFolderError } from "../../errors.ts";
 import type { SampledTokens } from "../../types.ts";
 import type { EmbeddedEngineCore, EmbeddedEngineOptions } from "./engine-core.ts";
 import type { SamplerRequest } from "./sampling-sequence.ts";
@@ -54,6 +54,7 @@ const errorClasses: Readonly<Record<string, new (message: string) => Error>> = {
   DataError,
   InfrastructureError,
   ModelError,
+  PromptTooLongError,
   RangeError,
   RunFolderError,
   TypeError,
