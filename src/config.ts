@@ -141,7 +141,7 @@ const evaluation = z.strictObject({
 const engine = z.strictObject({
   kind: z.enum(["embedded"]).default("embedded"),
   threads: z.int().min(1).max(256).default(1).describe("compute threads of one engine"),
-  microBatchTokens: z.int().min(16).default(4096).describe("tokens (padding included) in one forward-backward pass"),
+  microBatchTokens: z.int().min(16).default(1024).describe("tokens (padding included) in one forward-backward pass"),
   execution: z
     .enum(["auto", "whole-graph", "layer-by-layer"])
     .default("auto")

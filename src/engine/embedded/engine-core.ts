@@ -27,7 +27,7 @@ export interface EmbeddedEngineOptions {
   readonly tokenizerFolder?: string;
   /** Compute threads. Default 1. */
   readonly threads?: number;
-  /** Tokens (padding included) in one forward-backward pass. Default 4096. */
+  /** Tokens (padding included) in one forward-backward pass. Default 1024. */
   readonly microBatchTokens?: number;
   readonly execution?: "auto" | "whole-graph" | "layer-by-layer";
   /** Keys and values of finished sequences kept for reuse within one policy version. Default 256. */
@@ -59,7 +59,7 @@ export class EmbeddedEngineCore {
       renderer = await loadRenderer(source);
       checkVocabulary(renderer, shape.vocabularySize, source);
     }
-    const { threads = 1, microBatchTokens = 4096, execution = "auto", prefixCacheMegabytes = 256 } = options;
+    const { threads = 1, microBatchTokens = 1024, execution = "auto", prefixCacheMegabytes = 256 } = options;
     const trainer = new EmbeddedTrainer(shape, parameters, { threads, microBatchTokens, execution });
     const decode = renderer === undefined ? undefined : (tokenIds: readonly number[]) => renderer.decode(tokenIds);
     const sampler = await EmbeddedSampler.create(parameters, { threads, prefixCacheMegabytes, decode });
