@@ -1,6 +1,6 @@
 /**
- * Rebuilds the warm-start checkpoints from scratch: tokenizer, agent, ranker, then models.json. `npm run atlas:warm-start` (about a
- * quarter of an hour on two cores). Options: --output FOLDER (default: this folder), --only PART,... of tokenizer, agent, ranker,
+ * Rebuilds the warm-start checkpoints from scratch: tokenizer, agent, ranker, then models.json. `npm run atlas:warm-start` (more than
+ * half an hour with one thread; `--threads 2` is quicker, with other last bits). Options: --output FOLDER (default: this folder), --only PART,... of tokenizer, agent, ranker,
  * first-hops, quality, manifest, --agent-steps N, --ranker-steps N, --ranker-stop HIT, --first-hop-steps N, --threads N,
  * --report-every N (agent only).
  * Prints the quality on dev questions as it goes and on held-out questions at the end. `--only manifest` rewrites models.json for the
