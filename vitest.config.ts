@@ -3,6 +3,7 @@ import { defineConfig } from "vitest/config";
 export default defineConfig({
   test: {
     include: ["src/**/*.test.ts", "test/**/*.test.ts", "data/**/*.test.ts", "bench/**/*.test.ts"],
+    setupFiles: ["test/property-seed.ts"],
     testTimeout: 60_000,
     hookTimeout: 120_000,
     pool: "forks",
