@@ -1,7 +1,7 @@
 /** What the machine can do at best: a large matrix product in the library that the engine computes with. */
 import * as ort from "onnxruntime-node";
-import { GraphBuilder } from "../src/engine/embedded/onnx-model.ts";
-import { createSession } from "../src/engine/embedded/runtime.ts";
+import { GraphBuilder } from "../src/onnx/onnx-model.ts";
+import { createSession } from "../src/onnx/session.ts";
 import { Rng } from "../src/rng.ts";
 
 /** Products in one run, so that copying the result out doesn't count. */

@@ -26,14 +26,97 @@ const data = z.strictObject({
   answerProfile: z.enum(["squad", "unicode", "cjk"]).default("squad").describe("how answers are normalised before F1 and EM"),
 });
 
+const embedder = z.strictObject({
+  kind: z
+    .enum(["hashed", "onnx", "endpoint"])
+    .default("hashed")
+    .describe("hashed: needs no download; onnx: an encoder such as E5, run here; endpoint: an OpenAI-compatible /v1/embeddings"),
+  model: z.string().optional().describe("onnx: model folder or Hugging Face name; endpoint: the model name that is sent"),
+  file: z
+    .string()
+    .optional()
+    .describe("onnx: which graph of the folder, e.g. onnx/model_quantized.onnx; absent: model.onnx or onnx/model.onnx"),
+  url: z.string().optional().describe("endpoint: base address, e.g. http://127.0.0.1:8080/v1"),
+  apiKeyVariable: z.string().default("OPENAI_API_KEY").describe("endpoint: environment variable that holds the key, where one is needed"),
+  dimensions: z.int().min(8).max(4096).default(384).describe("hashed: dimensions"),
+  idfPower: nonNegative("hashed: exponent of the inverse document frequency").default(1),
+  queryPrefix: z.string().optional().describe("put before every query; absent: what the model's own files say"),
+  documentPrefix: z.string().optional().describe("put before every passage; absent: what the model's own files say"),
+  pooling: z.enum(["mean", "cls", "last"]).optional().describe("onnx: absent: what the model's own files say"),
+  normalize: z.boolean().optional().describe("scale vectors to unit length; absent: what the model's own files say"),
+  maxTokens: count("onnx: texts are cut at this many tokens, special ones included; absent: the model's own limit").optional(),
+  batchTokens: z.int().min(16).default(8192).describe("onnx: tokens (padding included) in one pass"),
+  batchTexts: count("endpoint: most texts in one request").default(64),
+  threads: z.int().min(1).max(256).default(1).describe("onnx: compute threads"),
+  concurrency: count("endpoint: most requests at once").default(4),
+  timeoutSeconds: positive("endpoint: time limit of one request").default(60),
+  retries: z.int().min(0).default(5).describe("endpoint: further attempts after 429, 5xx and connection errors"),
+});
+
+/** How a vector index on disk is laid out. */
+export const vectorIndexKinds = ["exact", "ivf-pq", "ivf-rq", "hnsw"] as const;
+/** Metrics of vector search. */
+export const metrics = ["inner-product", "cosine", "l2"] as const;
+
+const index = z.strictObject({
+  folder: z.string().optional().describe("folder of an index; built from the corpus when it is not there yet. Absent: an index in memory"),
+  kind: z.enum(vectorIndexKinds).default("exact").describe("exact: every vector is compared; the others are approximate (LanceDB)"),
+  metric: z.enum(metrics).default("inner-product"),
+  location: z
+    .string()
+    .optional()
+    .describe("LanceDB: where vectors live: a path, s3://, gs:// or az:// address, or a db:// address of LanceDB Cloud or Enterprise"),
+  apiKeyVariable: z.string().default("LANCEDB_API_KEY").describe("LanceDB Cloud: environment variable that holds the key"),
+  region: z.string().optional().describe("LanceDB Cloud: region"),
+  hostOverride: z.string().optional().describe("LanceDB Enterprise: address of the deployment"),
+  partitions: count("IVF partitions; absent: chosen from the number of passages").optional(),
+  subVectors: count("ivf-pq: sub-vectors; absent: chosen from the dimensions").optional(),
+  bits: z.int().min(1).max(8).optional().describe("ivf-pq: 4 or 8 bits a sub-vector; ivf-rq: bits a dimension"),
+  probes: count("IVF partitions that a search reads; absent: chosen for a recall of about .95").optional(),
+  refine: count("vectors re-scored exactly, as a multiple of what is asked for; absent: chosen for a recall of about .95").optional(),
+  ef: count("hnsw: candidates kept while searching; absent: chosen from what is asked for").optional(),
+});
+
+const remote = z.strictObject({
+  url: z.string().optional().describe("address of a retrieval server (ours or Search-R1's), e.g. http://127.0.0.1:8000"),
+  tokenVariable: z.string().optional().describe("environment variable that holds the bearer token, where one is needed"),
+  timeoutSeconds: positive("time limit of one request").default(30),
+  retries: z.int().min(0).default(5).describe("further attempts after 429, 5xx and connection errors"),
+  concurrency: count("most requests at once").default(8),
+  batchQueries: count("most queries in one request").default(64),
+});
+
 const retrieval = z.strictObject({
-  corpus: z.string().describe("passages: JSONL of {id, title, text}"),
-  kind: z.enum(["dense", "bm25"]).default("dense").describe("first-stage retriever"),
-  dimensions: z.int().min(8).max(4096).default(384).describe("dimensions of the download-free embedder"),
-  idfPower: nonNegative("exponent of the inverse document frequency in the download-free embedder").default(1),
+  corpus: z
+    .union([z.string(), z.array(z.string()).min(1)])
+    .optional()
+    .describe("passages: JSONL, BEIR, DPR or Parquet files (.gz and .zst too), or folders of .md, .txt and .html"),
+  format: z.enum(["auto", "jsonl", "dpr", "parquet", "text"]).default("auto").describe("of the corpus; auto: judged by the file's name"),
+  skipBad: z.boolean().default(false).describe("count and list unusable passages instead of stopping at the first"),
+  passageWords: count("folders of texts are cut into passages of about this many words").default(100),
+  kind: z.enum(["dense", "bm25", "hybrid"]).default("dense").describe("first-stage retriever; hybrid: reciprocal rank fusion of both"),
+  embedder: embedder.prefault({}),
+  index: index.prefault({}),
+  remote: remote.prefault({}),
   k1: nonNegative("BM25 k1").default(0.9),
   b: fraction("BM25 b").default(0.4),
+  fusionConstant: positive("hybrid: k of 1 / (k + rank)").default(60),
+  fusionDepth: count("hybrid: results of each side that are fused").default(100),
+  cacheSize: z.int().min(0).default(20_000).describe("search results remembered; 0: none"),
   candidates: count("N: candidates the retriever returns").default(50),
+});
+
+const serving = z.strictObject({
+  host: z.string().default("127.0.0.1").describe("address to listen on; 0.0.0.0: every network"),
+  port: z.int().min(0).max(65535).default(8000).describe("0: any free one"),
+  tokenVariable: z.string().optional().describe("environment variable that holds the bearer token clients must send; absent: none"),
+  maxQueries: count("most queries in one request").default(512),
+  maxQueryCharacters: count("longest query").default(8192),
+  maxTopK: count("most passages a query may ask for").default(1000),
+  maxBodyBytes: z.int().min(1024).default(8_388_608).describe("largest request"),
+  maxWaiting: count("requests under way or waiting; further ones are refused with 503").default(1024),
+  batchQueries: count("most queries of concurrent requests that are searched together").default(128),
+  batchMilliseconds: nonNegative("how long a request waits for others to share its batch").default(2),
 });
 
 const sampling = {
@@ -158,6 +241,7 @@ export const configSchema = z
     system: z.enum(systemNames).default("cosearch").describe("which retrieval system the agent trains with"),
     data,
     retrieval,
+    serving: serving.prefault({}),
     agent,
     ranker: ranker.prefault({}),
     grouping: grouping.prefault({}),
@@ -170,6 +254,11 @@ export const configSchema = z
   })
   .superRefine((config, context) => {
     const problem = (path: string[], message: string) => context.addIssue({ code: "custom", path, message });
+    for (const [path, message] of retrievalProblems(config.retrieval)) problem(["retrieval", ...path], message);
+    const { corpus, index, remote } = config.retrieval;
+    if (corpus === undefined && index.folder === undefined && remote.url === undefined) {
+      problem(["retrieval", "corpus"], "is needed, unless retrieval.index.folder or retrieval.remote.url is given");
+    }
     if (config.ranker.topK > config.retrieval.candidates) {
       problem(["ranker", "topK"], `must not exceed retrieval.candidates (${config.retrieval.candidates}), got ${config.ranker.topK}`);
     }
@@ -184,7 +273,50 @@ export const configSchema = z
     }
   });
 
+/** What `cosearch index` and `cosearch serve retrieval` read of a configuration file: its other sections are let be. */
+export const retrievalConfigSchema = z
+  .object({ retrieval: retrieval.prefault({}), serving: serving.prefault({}) })
+  .superRefine((config, context) => {
+    for (const [path, message] of retrievalProblems(config.retrieval)) {
+      context.addIssue({ code: "custom", path: ["retrieval", ...path], message });
+    }
+  });
+
+/** What contradicts itself in a retrieval section: path below it and message. */
+function retrievalProblems(section: z.infer<typeof retrieval>): [path: string[], message: string][] {
+  const problems: [string[], string][] = [];
+  const { corpus, embedder, index, remote, kind } = section;
+  if (remote.url !== undefined && (corpus !== undefined || index.folder !== undefined)) {
+    problems.push([["remote", "url"], "excludes retrieval.corpus and retrieval.index.folder: name the server or the data"]);
+  }
+  if (kind !== "bm25" && embedder.kind !== "hashed" && embedder.model === undefined) {
+    const example =
+      embedder.kind === "onnx" ? "a folder or a Hugging Face name, e.g. intfloat/e5-base-v2" : "the name that the server knows";
+    problems.push([["embedder", "model"], `is needed by the ${embedder.kind} embedder: ${example}`]);
+  }
+  if (embedder.kind === "endpoint" && embedder.url === undefined) {
+    problems.push([["embedder", "url"], "is needed by the endpoint embedder, e.g. http://127.0.0.1:8080/v1"]);
+  }
+  if (index.kind !== "exact" && index.folder === undefined) {
+    problems.push([["index", "folder"], `is needed by index kind ${index.kind}: name the folder to keep it in`]);
+  }
+  if (index.location !== undefined && index.kind === "exact") {
+    problems.push([["index", "location"], "is for LanceDB: choose index kind ivf-pq, ivf-rq or hnsw"]);
+  }
+  return problems;
+}
+
 /** A checked configuration, all defaults filled in. */
 export type Config = z.infer<typeof configSchema>;
 /** What a configuration file may contain: every field with a default may be left out. */
 export type ConfigInput = z.input<typeof configSchema>;
+/** The checked `retrieval` section. */
+export type RetrievalConfig = z.infer<typeof retrieval>;
+/** The checked `retrieval.embedder` section. */
+export type EmbedderConfig = z.infer<typeof embedder>;
+/** The checked `serving` section. */
+export type ServingConfig = z.infer<typeof serving>;
+/** How similar two vectors are; see `metrics`. */
+export type Metric = (typeof metrics)[number];
+/** See `vectorIndexKinds`. */
+export type VectorIndexKind = (typeof vectorIndexKinds)[number];

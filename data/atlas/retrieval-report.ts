@@ -97,6 +97,7 @@ async function report(retriever: Retriever, name: string): Promise<void> {
   console.log(`  queries with two or more passages about the fact: ${share(lists.map((list) => list.filter(Boolean).length > 1))}`);
 }
 
-const { dimensions, idfPower, k1, b } = retrieval;
+const { k1, b, embedder } = retrieval;
+const { dimensions, idfPower } = embedder;
 await report(await createRetriever({ ...retrieval, kind: "dense" }, passages), `dense (${dimensions} dimensions, idf power ${idfPower})`);
 await report(await createRetriever({ ...retrieval, kind: "bm25" }, passages), `BM25 (k1 ${k1}, b ${b})`);

@@ -10,7 +10,7 @@ import { join, resolve } from "node:path";
 import { parseArgs } from "node:util";
 import { writeTokenizer } from "../../src/engine/bpe-trainer.ts";
 import { createEmbeddedEngine, type EmbeddedEngine } from "../../src/engine/embedded/embedded-engine.ts";
-import { writeJsonAtomically } from "../../src/engine/json-file.ts";
+import { writeJsonAtomically } from "../../src/files/json-file.ts";
 import { Rng } from "../../src/rng.ts";
 import { type Demonstration, warmStart } from "../../src/training/warm-start.ts";
 import { agentDemonstration, rankerDemonstration } from "./demonstrations.ts";

@@ -1,5 +1,5 @@
 import { createRequire } from "node:module";
-import { GraphBuilder } from "../engine/embedded/onnx-model.ts";
+import { GraphBuilder } from "../onnx/onnx-model.ts";
 
 const size = 256;
 
@@ -8,7 +8,7 @@ const size = 256;
  * @throws when onnxruntime can't be loaded or computes wrongly.
  */
 export async function checkKernels(): Promise<{ readonly version: string; readonly gigaflops: number }> {
-  const { createSession, floatTensor } = await import("../engine/embedded/runtime.ts");
+  const { createSession, floatTensor } = await import("../onnx/session.ts");
   const graph = new GraphBuilder();
   const product = graph.node("MatMul", [graph.input("a", "float", [size, size]), graph.input("b", "float", [size, size])], ["product"]);
   graph.output(product[0] as string, "float", [size, size]);

@@ -3,7 +3,7 @@ import { availableParallelism, totalmem } from "node:os";
 import type { Config } from "../config.ts";
 import { loadRenderer } from "../engine/hf-renderer.ts";
 import { ConfigError } from "../errors.ts";
-import { loadCorpus } from "../retrieval/corpus.ts";
+import { corpusPaths, loadCorpus } from "../retrieval/corpus/corpus.ts";
 import { loadQuestions } from "../training/dataset.ts";
 import { checkKernels } from "./check-kernels.ts";
 import { allValues, defineStrictCommand, flags } from "./command.ts";
@@ -101,7 +101,13 @@ async function configChecks(file: string, set: readonly string[]): Promise<Check
     ...(await attempt("data.train", config.data.train, questions)),
     ...(await attempt("data.dev", config.data.dev, questions)),
     ...(await attempt("data.test", config.data.test, questions)),
-    ...(await attempt("retrieval.corpus", config.retrieval.corpus, async (path) => `${(await loadCorpus(path)).length} passages`)),
+    ...(
+      await Promise.all(
+        corpusPaths(config.retrieval).map((corpus) =>
+          attempt("retrieval.corpus", corpus, async (path) => `${(await loadCorpus(path)).length} passages`),
+        ),
+      )
+    ).flat(),
     ...(await attempt("agent.model", config.agent.model, model)),
     ...(await attempt("ranker.model", config.ranker.model, model)),
   ];

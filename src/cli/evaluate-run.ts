@@ -2,7 +2,7 @@ import type { Config } from "../config.ts";
 import { evaluate } from "../evaluation/evaluate.ts";
 import type { QuestionRecord } from "../evaluation/record.ts";
 import { evenlySpaced } from "../evenly-spaced.ts";
-import { jsonLines } from "../retrieval/json-lines.ts";
+import { jsonLines } from "../retrieval/corpus/json-lines.ts";
 import { loadQuestions } from "../training/dataset.ts";
 import type { Wiring } from "../training/wiring.ts";
 import { answeringParts } from "./wiring.ts";

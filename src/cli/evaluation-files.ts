@@ -2,10 +2,10 @@
 import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import type { SystemName } from "../config.ts";
-import { readIfPresent, writeAtomically } from "../engine/atomic-file.ts";
-import { writeJsonAtomically } from "../engine/json-file.ts";
 import { RunFolderError } from "../errors.ts";
 import type { QuestionRecord } from "../evaluation/record.ts";
+import { readIfPresent, writeAtomically } from "../files/atomic-file.ts";
+import { writeJsonAtomically } from "../files/json-file.ts";
 import { readJsonLines } from "../training/run-dir.ts";
 
 /** What the records are of. */

@@ -3,7 +3,7 @@
  * Relative paths inside a file are meant relative to that file's folder; relative paths given with `--set` are meant relative to the
  * current folder. The result holds absolute paths.
  */
-import { readFileSync } from "node:fs";
+import { existsSync, readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { isMap, LineCounter, parse, parseDocument } from "yaml";
 import { type Config, configSchema } from "../config.ts";
@@ -12,7 +12,17 @@ import { configProblems, isTextKey, knownKeys } from "./config-problems.ts";
 import { suggestion } from "./nearest.ts";
 
 /** Keys that hold paths. */
-const pathKeys = ["data.train", "data.dev", "data.test", "retrieval.corpus", "agent.model", "ranker.model"];
+const pathKeys = [
+  "data.train",
+  "data.dev",
+  "data.test",
+  "retrieval.corpus",
+  "retrieval.index.folder",
+  "retrieval.index.location",
+  "retrieval.embedder.model",
+  "agent.model",
+  "ranker.model",
+];
 
 /** A file and what the command line changes in it. */
 export interface ConfigSource {
@@ -41,7 +51,7 @@ export function loadConfig(source: ConfigSource): Config {
     ...(source.steps === undefined ? [] : [{ flag: "--steps", key: "training.steps", value: readValue(source.steps) }]),
   ];
   for (const { flag, key, value } of overrides) {
-    assign(tree, key, typeof value === "string" && pathKeys.includes(key) ? resolve(value) : value, flag);
+    assign(tree, key, pathKeys.includes(key) ? absolute(key, value, process.cwd()) : value, flag);
     origins.set(key, flag);
   }
   const checked = configSchema.safeParse(tree);
@@ -82,11 +92,10 @@ function readWithBases(file: string, below: readonly string[]): ConfigFile {
 
 /** Sections are merged key by key; everything else replaces what was there. */
 function overlaid(base: Tree, over: Tree): Tree {
-  const isSection = (value: unknown): value is Tree => typeof value === "object" && value !== null && !Array.isArray(value);
   const merged: Tree = { ...base };
   for (const [key, value] of Object.entries(over)) {
     const before = merged[key];
-    merged[key] = isSection(before) && isSection(value) ? overlaid(before, value) : value;
+    merged[key] = isTree(before) && isTree(value) ? overlaid(before, value) : value;
   }
   return merged;
 }
@@ -166,9 +175,27 @@ function sameLastPart(key: string, known: readonly string[]): string {
 
 function absolutePaths(tree: Tree, folder: string): void {
   for (const key of pathKeys) {
-    const [sectionName, name] = key.split(".") as [string, string];
-    const section = tree[sectionName] as Tree | null | undefined;
-    if (typeof section === "object" && section !== null && typeof section[name] === "string")
-      section[name] = resolve(folder, section[name]);
+    const parts = key.split(".");
+    const name = parts.pop() as string;
+    let section: unknown = tree;
+    for (const part of parts) section = isTree(section) ? section[part] : undefined;
+    if (isTree(section) && section[name] !== undefined) section[name] = absolute(key, section[name], folder);
   }
+}
+
+function isTree(value: unknown): value is Tree {
+  return typeof value === "object" && value !== null && !Array.isArray(value);
+}
+
+/** A path, or each of several, seen from `folder`. Addresses (`s3://...`) and Hugging Face names that are no local path stay as they are. */
+function absolute(key: string, value: unknown, folder: string): unknown {
+  if (Array.isArray(value)) return value.map((item) => absolute(key, item, folder));
+  if (typeof value !== "string" || value.includes("://")) return value;
+  const path = resolve(folder, value);
+  return key.endsWith(".model") && isHubName(value) && !existsSync(path) ? value : path;
+}
+
+/** `owner/name`, as on the Hugging Face Hub. */
+function isHubName(text: string): boolean {
+  return /^[A-Za-z0-9][\w.-]*\/[A-Za-z0-9][\w.-]*$/.test(text);
 }

@@ -1,10 +1,10 @@
 import { join } from "node:path";
-import { writeAtomically } from "../engine/atomic-file.ts";
-import { writeJsonAtomically } from "../engine/json-file.ts";
 import { buildReport } from "../evaluation/report/build-report.ts";
 import { renderReport } from "../evaluation/report/report.ts";
 import type { ReportData } from "../evaluation/report/report-data.ts";
 import { summaryOf } from "../evaluation/report/summary.ts";
+import { writeAtomically } from "../files/atomic-file.ts";
+import { writeJsonAtomically } from "../files/json-file.ts";
 import { readReportSources } from "./run-folders.ts";
 
 /** A report's data and the paths of its files. */

@@ -8,7 +8,7 @@ import { ModelError } from "../errors.ts";
 import { evenlySpaced } from "../evenly-spaced.ts";
 import { createSearch, rankerProtocolFor } from "../ranker/systems.ts";
 import { batchedRetriever } from "../retrieval/batched-retriever.ts";
-import { loadCorpus } from "../retrieval/corpus.ts";
+import { corpusPaths, loadCorpus } from "../retrieval/corpus/corpus.ts";
 import { createRetriever } from "../retrieval/create-retriever.ts";
 import type { Search } from "../retrieval/search.ts";
 import { type Checkpoint, loadCheckpoint } from "../training/checkpoint.ts";
@@ -58,7 +58,7 @@ export async function openWiring(config: Config, purpose: Purpose): Promise<Open
       purpose === "training"
         ? [await loadQuestions(config.data.train), config.data.dev === undefined ? [] : await loadQuestions(config.data.dev)]
         : [[], []];
-    const retriever = await createRetriever(config.retrieval, await loadCorpus(config.retrieval.corpus));
+    const retriever = await createRetriever(config.retrieval, await loadCorpus(...corpusPaths(config.retrieval)));
     const main = await policy(config.agent.model, "agent.model", true);
     const ranker =
       hasRanker(config.system) && config.ranker.model !== undefined
@@ -83,11 +83,12 @@ export async function openWiring(config: Config, purpose: Purpose): Promise<Open
 
 /** Every file and folder that a run reads, by configuration field. */
 export function inputPaths(config: Config): [field: string, path: string][] {
+  const corpora = corpusPaths(config.retrieval);
   const inputs: Record<string, string | undefined> = {
     "data.train": config.data.train,
     "data.dev": config.data.dev,
     "data.test": config.data.test,
-    "retrieval.corpus": config.retrieval.corpus,
+    ...Object.fromEntries(corpora.map((path, index) => [`retrieval.corpus${corpora.length > 1 ? `[${index}]` : ""}`, path])),
     "agent.model": config.agent.model,
     "ranker.model": hasRanker(config.system) ? config.ranker.model : undefined,
   };

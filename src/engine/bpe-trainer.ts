@@ -3,9 +3,9 @@ import { mkdir } from "node:fs/promises";
 import { join } from "node:path";
 import { Tokenizer } from "@huggingface/tokenizers";
 import { ConfigError } from "../errors.ts";
+import { writeJsonAtomically } from "../files/json-file.ts";
 import { learnMerges } from "./bpe-merges.ts";
 import { byteAlphabet } from "./byte-alphabet.ts";
-import { writeJsonAtomically } from "./json-file.ts";
 
 /** A piece that is always exactly one token, whatever the merges say. */
 export interface AddedPiece {

@@ -1,17 +1,16 @@
-import type { Config } from "../config.ts";
+import type { RetrievalConfig } from "../config.ts";
+import { ConfigError } from "../errors.ts";
 import type { Document } from "../types.ts";
-import { documentText } from "./corpus.ts";
-import { HashedEmbedder } from "./hashed-embedder.ts";
+import { documentText } from "./corpus/corpus.ts";
+import { HashedEmbedder } from "./embedding/hashed-embedder.ts";
 import { bm25Retriever, denseRetriever, type Retriever } from "./retriever.ts";
 
-/** The first stage that the configuration's `retrieval` section asks for, over these documents. */
-export async function createRetriever(config: Config["retrieval"], documents: readonly Document[]): Promise<Retriever> {
-  switch (config.kind) {
-    case "bm25":
-      return bm25Retriever({ documents, k1: config.k1, b: config.b });
-    case "dense": {
-      const { dimensions, idfPower } = config;
-      return denseRetriever({ documents, embedder: HashedEmbedder.fit(documents.map(documentText), { dimensions, idfPower }) });
-    }
-  }
+/** The first stage that the configuration's `retrieval` section asks for, in memory over these documents. */
+export async function createRetriever(config: RetrievalConfig, documents: readonly Document[]): Promise<Retriever> {
+  const { kind, embedder, k1, b, cacheSize } = config;
+  if (kind === "bm25") return bm25Retriever({ documents, k1, b, cacheSize });
+  if (kind === "hybrid" || embedder.kind !== "hashed")
+    throw new ConfigError(`retrieval.kind: ${kind} with the ${embedder.kind} embedder needs an index folder`);
+  const { dimensions, idfPower } = embedder;
+  return denseRetriever({ documents, cacheSize, embedder: HashedEmbedder.fit(documents.map(documentText), { dimensions, idfPower }) });
 }

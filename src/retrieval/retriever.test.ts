@@ -1,8 +1,8 @@
 import { describe, expect, it } from "vitest";
 import { configSchema } from "../config.ts";
 import { createRetriever } from "./create-retriever.ts";
-import type { Embedder } from "./embedder.ts";
-import { HashedEmbedder } from "./hashed-embedder.ts";
+import type { Embedder } from "./embedding/embedder.ts";
+import { HashedEmbedder } from "./embedding/hashed-embedder.ts";
 import { bm25Retriever, denseRetriever } from "./retriever.ts";
 
 const documents = [
@@ -38,6 +38,7 @@ class CountingEmbedder implements Embedder {
     documents.map(({ text }) => text),
     { dimensions: 64 },
   );
+  readonly identity = this.inner.identity;
   async embedQueries(texts: readonly string[]) {
     this.queries += texts.length;
     return this.inner.embedQueries(texts);

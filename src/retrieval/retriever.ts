@@ -1,8 +1,8 @@
 import type { Candidate, Document } from "../types.ts";
-import { Bm25Index, type Bm25Options } from "./bm25-index.ts";
-import { documentText } from "./corpus.ts";
-import type { Embedder } from "./embedder.ts";
-import { ExactIndex } from "./exact-index.ts";
+import { documentText } from "./corpus/corpus.ts";
+import type { Embedder } from "./embedding/embedder.ts";
+import { Bm25Index, type Bm25Options } from "./indexing/bm25-index.ts";
+import { ExactIndex } from "./indexing/exact-index.ts";
 import { QueryCache } from "./query-cache.ts";
 
 /** The first stage: a fixed retriever. Results are best first, `rank` from 1, at most `topK`. */

@@ -1,10 +1,10 @@
 /** Checkpoints: everything an exact resume needs. All randomness is derived from (seed, step), so that is the engines' states and the step. */
 import { mkdir, readdir, rename, rm, stat } from "node:fs/promises";
 import { join } from "node:path";
-import { readIfPresent } from "../engine/atomic-file.ts";
 import type { TrainableEngine } from "../engine/engine.ts";
-import { writeJsonAtomically } from "../engine/json-file.ts";
 import { ModelError, RunFolderError } from "../errors.ts";
+import { readIfPresent } from "../files/atomic-file.ts";
+import { writeJsonAtomically } from "../files/json-file.ts";
 import type { PolicyName } from "../types.ts";
 import { formatVersion } from "./run-dir.ts";
 

@@ -1,5 +1,5 @@
 import { ConfigError, DataError } from "../errors.ts";
-import { jsonLines, shown } from "../retrieval/json-lines.ts";
+import { jsonLines, shown } from "../retrieval/corpus/json-lines.ts";
 import { Rng } from "../rng.ts";
 import type { Question } from "../types.ts";
 

@@ -7,9 +7,9 @@ import { join } from "node:path";
 import { gzipSync } from "node:zlib";
 import { parse, stringify } from "yaml";
 import type { Config } from "../config.ts";
-import { readIfPresent, writeAtomically } from "../engine/atomic-file.ts";
-import { writeJsonAtomically } from "../engine/json-file.ts";
 import { RunFolderError } from "../errors.ts";
+import { readIfPresent, writeAtomically } from "../files/atomic-file.ts";
+import { writeJsonAtomically } from "../files/json-file.ts";
 import { differences } from "./differences.ts";
 import { lockRunFolder } from "./run-lock.ts";
 

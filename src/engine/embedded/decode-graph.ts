@@ -5,9 +5,10 @@
  * The cache is an input, never an output: inputs are not copied, outputs are. The new tokens' scores are computed beside
  * those of the past and share one softmax.
  */
+
+import { GraphBuilder, microsoft, type Value } from "../../onnx/onnx-model.ts";
 import type { ModelShape } from "./architecture.ts";
 import { graphParameters } from "./graph-parameters.ts";
-import { GraphBuilder, microsoft, type Value } from "./onnx-model.ts";
 
 /** `extend`: any number of new tokens a row; `step`: one. */
 export type DecodeGraphKind = "extend" | "step";

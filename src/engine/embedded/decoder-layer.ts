@@ -1,6 +1,7 @@
 /** One decoder layer (Llama, Qwen2) on a tape: what the whole graph repeats and what layer-by-layer execution runs alone. */
+
+import type { Value } from "../../onnx/onnx-model.ts";
 import type { ModelShape } from "./architecture.ts";
-import type { Value } from "./onnx-model.ts";
 import { attention } from "./ops/attention.ts";
 import { linear } from "./ops/linear.ts";
 import { reshape, transpose } from "./ops/reshape.ts";

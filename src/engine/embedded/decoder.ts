@@ -1,9 +1,10 @@
 /** Runs the decode graphs over a key-value cache: many new tokens at once (prefill, observations), or one a row. */
 import * as ort from "onnxruntime-node";
+import { createSession, floatTensor } from "../../onnx/session.ts";
 import { cacheFloatsPerToken, decodeGraph, pastKeysName, pastValuesName } from "./decode-graph.ts";
 import { KeyValueCache } from "./kv-cache.ts";
 import type { Parameters } from "./parameters.ts";
-import { causalMask, createSession, floatTensor, maskedScore, rotaryTables } from "./runtime.ts";
+import { causalMask, maskedScore, rotaryTables } from "./runtime.ts";
 
 /** Both graphs' sessions and the cache of the sequences in the batch. */
 export class Decoder {

@@ -1,8 +1,8 @@
 /** The folder that an exact resume needs: weights, both moments of AdamW, and the counters. */
 import { join } from "node:path";
 import { ModelError } from "../../errors.ts";
-import { readJsonObject, writeJsonAtomically } from "../json-file.ts";
-import { replaceFolder } from "../replace-folder.ts";
+import { readJsonObject, writeJsonAtomically } from "../../files/json-file.ts";
+import { replaceFolder } from "../../files/replace-folder.ts";
 import type { ModelShape } from "./architecture.ts";
 import { readWeights, writeWeights } from "./hf-folder.ts";
 import { Parameters } from "./parameters.ts";

@@ -1,7 +1,8 @@
 import type * as ort from "onnxruntime-node";
+import { floatTensor, integerTensor } from "../../onnx/session.ts";
 import type { HeadVariant } from "./head-loss.ts";
 import type { MicroBatch } from "./micro-batch.ts";
-import { causalMask, floatTensor, integerTensor, type RotaryTables } from "./runtime.ts";
+import { causalMask, type RotaryTables } from "./runtime.ts";
 
 /** Log-probability and entropy of each trained token of a micro-batch. */
 export interface TokenScores {

@@ -1,10 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { clippedSurrogate } from "../../grpo/loss.ts";
+import { createSession, floatTensor, integerTensor } from "../../onnx/session.ts";
 import { Rng } from "../../rng.ts";
 import type { Loss, TrainingExample } from "../engine.ts";
 import { type HeadVariant, headLoss, termColumns } from "./head-loss.ts";
 import { lossTerms } from "./loss-terms.ts";
-import { createSession, floatTensor, integerTensor } from "./runtime.ts";
 import { Tape } from "./tape.ts";
 
 const vocabulary = 11;

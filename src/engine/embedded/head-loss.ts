@@ -3,7 +3,7 @@
  * vocabulary, in chunks, so that nothing of size B x T x V exists. Losses are separable by token: the gradient with respect to
  * the hidden rows is made right behind the forward pass, from a coefficient d loss / d logprob a token.
  */
-import type { Value } from "./onnx-model.ts";
+import type { Value } from "../../onnx/onnx-model.ts";
 import type { Tape } from "./tape.ts";
 
 /**

@@ -2,8 +2,8 @@
 import { copyFile } from "node:fs/promises";
 import { join } from "node:path";
 import { ModelError } from "../../errors.ts";
-import { readJsonObject, readOptionalJsonObject, writeJsonAtomically } from "../json-file.ts";
-import { replaceFolder } from "../replace-folder.ts";
+import { readJsonObject, readOptionalJsonObject, writeJsonAtomically } from "../../files/json-file.ts";
+import { replaceFolder } from "../../files/replace-folder.ts";
 import { hfConfigFromModelShape, type ModelShape, modelShapeFromHfConfig } from "./architecture.ts";
 import { Parameters } from "./parameters.ts";
 import { SafetensorsFile, writeSafetensors } from "./safetensors.ts";

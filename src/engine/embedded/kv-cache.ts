@@ -1,8 +1,9 @@
 /** Keys and values of the sequences being sampled, in buffers that the graphs take as inputs without a copy. */
 import type * as ort from "onnxruntime-node";
+import { floatTensor } from "../../onnx/session.ts";
 import type { ModelShape } from "./architecture.ts";
 import { newKeysName, newValuesName, pastKeysName, pastValuesName } from "./decode-graph.ts";
-import { floatTensor, maskedScore } from "./runtime.ts";
+import { maskedScore } from "./runtime.ts";
 
 /** Slots are added in blocks of this many: every step reads all slots, every growth moves all rows. */
 const slotBlock = 32;

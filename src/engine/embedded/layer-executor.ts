@@ -1,4 +1,5 @@
 import type * as ort from "onnxruntime-node";
+import { createSession, floatTensor } from "../../onnx/session.ts";
 import type { ModelShape } from "./architecture.ts";
 import {
   CausalMasks,
@@ -15,7 +16,7 @@ import { termColumns } from "./head-loss.ts";
 import { headGraph, layerGraph, layerSuffixes } from "./layer-graphs.ts";
 import type { MicroBatch } from "./micro-batch.ts";
 import type { Parameters } from "./parameters.ts";
-import { createSession, floatTensor, type RotaryTables } from "./runtime.ts";
+import type { RotaryTables } from "./runtime.ts";
 import { accumulatedName, gradientName } from "./tape.ts";
 import { embeddingName, finalNormName, headName, layerPrefix } from "./train-graph.ts";
 

@@ -1,10 +1,10 @@
 /** A model's numbers in flat buffers: weights and, when trainable, gradients and the two moments of AdamW, all in one layout. */
 import type * as ort from "onnxruntime-node";
 import { ModelError } from "../../errors.ts";
+import { floatTensor } from "../../onnx/session.ts";
 import { Rng } from "../../rng.ts";
 import { elementCount, type ModelShape, type ParameterSpec, parameterSpecs } from "./architecture.ts";
 import { type GraphParameter, graphParameters } from "./graph-parameters.ts";
-import { floatTensor } from "./runtime.ts";
 import { type WasmMemory, wasm } from "./wasm.ts";
 
 /** One of the flat buffers. */

@@ -1,35 +1,10 @@
-/** What every graph needs of onnxruntime: sessions, tensors, the rotary tables and attention masks. */
-import * as ort from "onnxruntime-node";
+/** What the graphs of a decoder are given besides weights: rotary tables and attention masks. */
+import type * as ort from "onnxruntime-node";
+import { floatTensor } from "../../onnx/session.ts";
 import type { ModelShape } from "./architecture.ts";
 
 /** Added to the scores that attention must not see: large enough that their softmax is exactly 0. */
 export const maskedScore = -1e9;
-
-/** A session for a serialised model that computes with `threads` threads. */
-export function createSession(model: Uint8Array, threads: number): Promise<ort.InferenceSession> {
-  return ort.InferenceSession.create(model, {
-    executionProviders: ["cpu"],
-    intraOpNumThreads: threads,
-    interOpNumThreads: 1,
-    executionMode: "sequential",
-    graphOptimizationLevel: "all",
-    // Shapes change from run to run: a pattern for each would only hold memory.
-    enableMemPattern: false,
-    // Nor an arena, which keeps the largest blocks ever asked for: a fifth less memory at the same speed.
-    enableCpuMemArena: false,
-    logSeverityLevel: 3,
-  });
-}
-
-/** A float tensor over `data` (no copy). */
-export function floatTensor(data: Float32Array, shape: readonly number[]): ort.Tensor {
-  return new ort.Tensor("float32", data, shape);
-}
-
-/** An int64 tensor: over `values` where they are 64-bit already (no copy), else with a copy of them. */
-export function integerTensor(values: BigInt64Array | readonly number[], shape: readonly number[] = [values.length]): ort.Tensor {
-  return new ort.Tensor("int64", values instanceof BigInt64Array ? values : BigInt64Array.from(values, BigInt), shape);
-}
 
 /** Cosines and sines of the rotary embedding, each [maxPositions, headSize / 2]; `negativeSine` turns backwards. */
 export interface RotaryTables {

@@ -2,7 +2,7 @@
  * Reverse-mode differentiation of ONNX graphs: operators add their forward nodes at once and record how to add their
  * backward nodes; `backward()` adds those in reverse order. The result is one ordinary graph, weights in, gradients out.
  */
-import { type Attribute, type Dimension, GraphBuilder, type Value } from "./onnx-model.ts";
+import { type Attribute, type Dimension, GraphBuilder, type Value } from "../../onnx/onnx-model.ts";
 
 /** The graph input that holds a parameter's gradient so far; its graph output (same memory) is `gradientName`. */
 export function accumulatedName(parameter: string): string {

@@ -1,8 +1,9 @@
 /** The whole model as one graph: tokens and weights in, log-probabilities and (when differentiated) gradients out. */
+
+import type { Value } from "../../onnx/onnx-model.ts";
 import { type ModelShape, type ParameterSpec, parameterSpecs } from "./architecture.ts";
 import { decoderLayer, layerContext, selectedQueries } from "./decoder-layer.ts";
 import { type HeadVariant, headLoss } from "./head-loss.ts";
-import type { Value } from "./onnx-model.ts";
 import { rmsNorm } from "./ops/rms-norm.ts";
 import { selectRows } from "./ops/select-rows.ts";
 import { Tape } from "./tape.ts";

@@ -1,4 +1,5 @@
 import type * as ort from "onnxruntime-node";
+import { createSession, integerTensor } from "../../onnx/session.ts";
 import type { ModelShape } from "./architecture.ts";
 import {
   CausalMasks,
@@ -14,7 +15,7 @@ import {
 import { termColumns } from "./head-loss.ts";
 import type { MicroBatch } from "./micro-batch.ts";
 import type { Parameters } from "./parameters.ts";
-import { createSession, integerTensor, type RotaryTables } from "./runtime.ts";
+import type { RotaryTables } from "./runtime.ts";
 import { accumulatedName, gradientName } from "./tape.ts";
 import { embeddingName, headName, trainGraph } from "./train-graph.ts";
 

@@ -1,4 +1,4 @@
-import { microsoft, type Value } from "../onnx-model.ts";
+import { microsoft, type Value } from "../../../onnx/onnx-model.ts";
 import type { Tape } from "../tape.ts";
 
 /** Heads and scale of an attention. */

@@ -1,9 +1,10 @@
 import type * as ort from "onnxruntime-node";
 import { describe, expect, it } from "vitest";
+import type { ElementType, Value } from "../../../onnx/onnx-model.ts";
+import { createSession, floatTensor, integerTensor } from "../../../onnx/session.ts";
 import { Rng } from "../../../rng.ts";
 import { elementCount } from "../architecture.ts";
-import type { ElementType, Value } from "../onnx-model.ts";
-import { causalMask, createSession, floatTensor, integerTensor, rotaryTables } from "../runtime.ts";
+import { causalMask, rotaryTables } from "../runtime.ts";
 import { accumulatedName, gradientName, Tape } from "../tape.ts";
 import { attention } from "./attention.ts";
 import { linear } from "./linear.ts";

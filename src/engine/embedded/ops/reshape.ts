@@ -1,4 +1,4 @@
-import type { Value } from "../onnx-model.ts";
+import type { Value } from "../../../onnx/onnx-model.ts";
 import type { Tape } from "../tape.ts";
 
 /** x in another shape; `shape` and `inverse` are constants (0 keeps a size, -1 infers one) or computed shape values. */

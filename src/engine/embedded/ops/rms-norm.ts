@@ -1,4 +1,4 @@
-import type { Value } from "../onnx-model.ts";
+import type { Value } from "../../../onnx/onnx-model.ts";
 import type { Tape } from "../tape.ts";
 
 /** RMSNorm of x [N, size] with gain [size]: y = gain * x / rms(x). The inverse deviation is the operator's second output. */

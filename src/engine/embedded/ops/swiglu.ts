@@ -1,4 +1,4 @@
-import type { Value } from "../onnx-model.ts";
+import type { Value } from "../../../onnx/onnx-model.ts";
 import type { Tape } from "../tape.ts";
 
 /** silu(gate) * up, element by element. */

@@ -1,6 +1,7 @@
-import { Rng } from "../rng.ts";
-import type { Embedder } from "./embedder.ts";
-import { wordsOf } from "./words.ts";
+import { createHash } from "node:crypto";
+import { Rng } from "../../rng.ts";
+import { wordsOf } from "../words.ts";
+import type { Embedder, EmbedderIdentity } from "./embedder.ts";
 
 /** Settings and learnt statistics of a `HashedEmbedder`: plain data, all that is needed to rebuild it. */
 export interface HashedEmbedderState {
@@ -31,12 +32,16 @@ export interface HashedEmbedderOptions {
 export class HashedEmbedder implements Embedder {
   readonly name = "hashed";
   readonly dimensions: number;
+  readonly identity: EmbedderIdentity;
   private readonly frequencies: ReadonlyMap<string, number>;
   private readonly directions = new Map<string, Float32Array>();
 
   private constructor(readonly state: HashedEmbedderState) {
     this.dimensions = state.dimensions;
     this.frequencies = new Map(state.documentFrequencies);
+    const fingerprint = createHash("sha256").update(JSON.stringify(state)).digest("hex");
+    const { name: model, dimensions } = this;
+    this.identity = { kind: "hashed", model, dimensions, queryPrefix: "", documentPrefix: "", normalize: true, fingerprint };
   }
 
   /** Learns the document frequencies of `texts`. */

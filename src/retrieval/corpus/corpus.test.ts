@@ -2,7 +2,7 @@ import { mkdtemp, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { DataError } from "../errors.ts";
+import { DataError } from "../../errors.ts";
 import { loadCorpus } from "./corpus.ts";
 
 let folder: string;

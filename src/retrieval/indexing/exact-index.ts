@@ -1,4 +1,4 @@
-import type { Candidate, Document } from "../types.ts";
+import type { Candidate, Document } from "../../types.ts";
 import { tieBreakers, topDocuments } from "./top-documents.ts";
 
 /** Exact inner-product search in memory: one row of a flat matrix a document, every row scored for every query. */

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { GraphBuilder, microsoft } from "./onnx-model.ts";
-import { createSession, floatTensor } from "./runtime.ts";
+import { createSession, floatTensor } from "./session.ts";
 
 describe("GraphBuilder", () => {
   it("builds a model that onnxruntime runs: symbolic sizes, constants, attributes of every kind, both domains", async () => {

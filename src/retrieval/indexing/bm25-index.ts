@@ -1,7 +1,7 @@
-import type { Candidate, Document } from "../types.ts";
-import { documentText } from "./corpus.ts";
+import type { Candidate, Document } from "../../types.ts";
+import { documentText } from "../corpus/corpus.ts";
+import { wordsOf } from "../words.ts";
 import { tieBreakers, topDocuments } from "./top-documents.ts";
-import { wordsOf } from "./words.ts";
 
 /** The two constants of BM25. */
 export interface Bm25Options {

@@ -1,10 +1,15 @@
-import { DataError } from "../errors.ts";
-import type { Document } from "../types.ts";
+import { DataError } from "../../errors.ts";
+import type { Document } from "../../types.ts";
 import { jsonLines, shown } from "./json-lines.ts";
 
 /** What the first stage indexes of a document: title and text. */
 export function documentText(document: Document): string {
-  return `${document.title} ${document.text}`;
+  return document.title === "" ? document.text : `${document.title} ${document.text}`;
+}
+
+/** The files and folders that a `retrieval` section names as its corpus. */
+export function corpusPaths({ corpus = [] }: { readonly corpus?: string | readonly string[] | undefined }): readonly string[] {
+  return typeof corpus === "string" ? [corpus] : corpus;
 }
 
 /**
@@ -12,7 +17,8 @@ export function documentText(document: Document): string {
  * may be missing or empty.
  * @throws DataError naming file and line for malformed JSON, a missing or duplicate id, an empty text, or an empty file.
  */
-export async function loadCorpus(file: string): Promise<Document[]> {
+export async function loadCorpus(...files: readonly string[]): Promise<Document[]> {
+  const file = files[0] as string;
   const documents: Document[] = [];
   const lineOfId = new Map<string, number>();
   for await (const { line, value } of jsonLines(file)) {

@@ -1,5 +1,5 @@
-import { hash32 } from "../rng.ts";
-import type { Candidate, Document } from "../types.ts";
+import { hash32 } from "../../rng.ts";
+import type { Candidate, Document } from "../../types.ts";
 
 /** Breaks ties between equal scores: a hash of the id, so that neither file order nor alphabet favours a document. */
 export function tieBreakers(documents: readonly Document[]): Uint32Array {

@@ -1,5 +1,5 @@
 import { open } from "node:fs/promises";
-import { DataError } from "../errors.ts";
+import { DataError } from "../../errors.ts";
 
 /**
  * The objects of a JSONL file with their line numbers (from 1), blank lines skipped, read as a stream.
