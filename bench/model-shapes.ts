@@ -16,6 +16,7 @@ function llama(hiddenSize: number, layers: number, headSize: number, intermediat
     ropeTheta: 10000,
     maxPositions: 512,
     qkvBias: false,
+    queryKeyNorm: false,
     tiedHead: true,
   };
 }

@@ -1,8 +1,8 @@
-"""Makes test/fixtures/engine/: tiny random Llama and Qwen2 checkpoints and what PyTorch + transformers compute with them.
+"""Makes test/fixtures/engine/: tiny random checkpoints of every architecture and what PyTorch + transformers compute with them.
 
 Run once, by hand, and commit the result; nothing in the project needs Python afterwards:
 
-    python bench/peers/make-goldens.py                 # the two models
+    python bench/peers/make-goldens.py [NAME ...]      # the models, or only those named
     python bench/peers/make-goldens.py --tokenizer     # the token ids, after make-tokenizers.ts
 
 Needs torch, transformers, tokenizers, safetensors (CPU builds do); the versions used are written into each golden file.
@@ -41,7 +41,7 @@ VERSIONS = {"torch": torch.__version__, "transformers": transformers.__version__
 
 
 def models():
-    """The two checkpoints: name -> (model, does config.json spell the rotary base the old way?)."""
+    """The checkpoints: name -> (model, does config.json spell the rotary base the old way?)."""
     shared = dict(
         vocab_size=97, hidden_size=32, intermediate_size=48, num_attention_heads=4, num_key_value_heads=2,
         max_position_embeddings=64, rms_norm_eps=1e-6, bos_token_id=1, eos_token_id=2, pad_token_id=0,
@@ -55,9 +55,29 @@ def models():
         rope_parameters={"rope_type": "default", "rope_theta": 1000000.0},
     )
     # Both spellings of the rotary base occur in the wild: "rope_theta" (every folder before transformers 5) and "rope_parameters".
+    # As in Llama 3.2, but with waves that fall on both sides of the borders and between them within 64 positions.
+    scaled = transformers.LlamaConfig(
+        **shared, num_hidden_layers=2, tie_word_embeddings=True,
+        rope_parameters={
+            "rope_type": "llama3", "rope_theta": 10000.0, "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0,
+            "original_max_position_embeddings": 16,
+        },
+    )
+    # Heads wider than hidden_size / heads, as in Qwen3-0.6B.
+    qwen3 = transformers.Qwen3Config(
+        **shared, head_dim=16, num_hidden_layers=2, tie_word_embeddings=True,
+        rope_parameters={"rope_type": "default", "rope_theta": 1000000.0},
+    )
+    mistral = transformers.MistralConfig(
+        **shared, num_hidden_layers=2, tie_word_embeddings=False, sliding_window=None,
+        rope_parameters={"rope_type": "default", "rope_theta": 10000.0},
+    )
     return {
         "tiny-llama": (transformers.LlamaForCausalLM(llama), True),
         "tiny-qwen2": (transformers.Qwen2ForCausalLM(qwen), False),
+        "tiny-llama3": (transformers.LlamaForCausalLM(scaled), False),
+        "tiny-qwen3": (transformers.Qwen3ForCausalLM(qwen3), False),
+        "tiny-mistral": (transformers.MistralForCausalLM(mistral), False),
     }
 
 
@@ -284,11 +304,14 @@ def make_tokenizer_golden(name):
 
 if __name__ == "__main__":
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    arguments.add_argument("models", nargs="*", help="make only these")
     arguments.add_argument("--tokenizer", action="store_true", help="make the tokenizer goldens only")
-    if arguments.parse_args().tokenizer:
+    options = arguments.parse_args()
+    if options.tokenizer:
         for name in ("tokenizer", "tokenizer-folded"):
             make_tokenizer_golden(name)
     else:
         torch.set_num_threads(2)
         for index, (name, (model, old_rope_spelling)) in enumerate(models().items()):
-            make_model(name, model, old_rope_spelling, 100 * (index + 1))
+            if not options.models or name in options.models:
+                make_model(name, model, old_rope_spelling, 100 * (index + 1))

@@ -29,6 +29,7 @@ const shape = {
   ropeTheta: 1e6,
   maxPositions: 128,
   qkvBias: architecture === "qwen2",
+  queryKeyNorm: false,
   tiedHead: architecture === "qwen2",
 };
 const engine = await createEmbeddedEngine({ shape, seed: 1, initialDeviation: 0.3, tokenizerFolder, threads: 1 });

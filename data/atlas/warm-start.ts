@@ -36,6 +36,7 @@ const shape = {
   ropeTheta: 10000,
   maxPositions,
   qkvBias: false,
+  queryKeyNorm: false,
   tiedHead: true,
 };
 

@@ -17,6 +17,7 @@ const shape: ModelShape = {
   ropeTheta: 10000,
   maxPositions: 8,
   qkvBias: true,
+  queryKeyNorm: false,
   tiedHead: true,
 };
 const options = { learningRate: 0.01, beta1: 0.9, beta2: 0.98, eps: 1e-8, weightDecay: 0.1, maxGradNorm: 1 };

@@ -31,6 +31,7 @@ describe("modelShapeFromHfConfig", () => {
       ropeTheta: 1000000,
       maxPositions: 64,
       qkvBias: true,
+      queryKeyNorm: false,
       tiedHead: true,
     });
   });
@@ -47,12 +48,12 @@ describe("modelShapeFromHfConfig", () => {
   });
 
   it.each([
-    [{ model_type: "gpt2" }, 'dir/config.json: model_type is "gpt2": supported are llama, qwen2'],
+    [{ model_type: "gpt2" }, 'dir/config.json: model_type is "gpt2": supported are llama, mistral, qwen2, qwen3'],
     [{ hidden_act: "gelu" }, 'hidden_act is "gelu"'],
     [{ num_key_value_heads: 3 }, "num_key_value_heads is 3: must divide num_attention_heads (4)"],
     [{ vocab_size: "many" }, 'vocab_size is "many": expected a positive integer'],
-    [{ rope_scaling: { rope_type: "llama3", factor: 8 } }, 'only rope_type "default" is supported'],
-    [{ use_sliding_window: true }, "use_sliding_window is true"],
+    [{ rope_scaling: { rope_type: "yarn", factor: 8 } }, 'supported rope types are "default" and "llama3"'],
+    [{ rope_scaling: { rope_type: "llama3", factor: 8 } }, "expected a positive low_freq_factor"],
   ])("refuses %j", (change, message) => {
     expect(() => modelShapeFromHfConfig({ ...config, ...change }, "dir/config.json")).toThrow(message);
   });

@@ -2,9 +2,17 @@
 import { ModelError } from "../../errors.ts";
 
 /** Architectures by their `model_type` in config.json. */
-export const supportedArchitectures = ["llama", "qwen2"] as const;
+export const supportedArchitectures = ["llama", "mistral", "qwen2", "qwen3"] as const;
 /** `model_type` of a supported model. */
 export type Architecture = (typeof supportedArchitectures)[number];
+
+/** Llama 3.x: low frequencies are slowed down by `factor`, so that positions beyond the original ones stay apart. */
+export interface RopeScaling {
+  readonly factor: number;
+  readonly lowFrequencyFactor: number;
+  readonly highFrequencyFactor: number;
+  readonly originalMaxPositions: number;
+}
 
 /** All that the graphs need to know of a model. */
 export interface ModelShape {
@@ -19,9 +27,13 @@ export interface ModelShape {
   readonly intermediateSize: number;
   readonly rmsNormEps: number;
   readonly ropeTheta: number;
+  /** Absent: none. */
+  readonly ropeScaling?: RopeScaling;
   readonly maxPositions: number;
   /** Whether the query, key and value projections have a bias (Qwen2). */
   readonly qkvBias: boolean;
+  /** Whether every head's queries and keys are normalised before they are turned (Qwen3). */
+  readonly queryKeyNorm: boolean;
   /** Whether the output head is the embedding matrix. */
   readonly tiedHead: boolean;
 }
@@ -67,21 +79,41 @@ class ConfigReader {
     return value;
   }
 
-  /** The RoPE base, from `rope_theta` or (transformers 5) `rope_parameters`; scaled variants are refused. */
-  ropeTheta(): number {
+  /** RoPE as transformers 4 (`rope_theta`, `rope_scaling`) or 5 (`rope_parameters`) writes it; other variants are refused. */
+  rope(): { readonly theta: number; readonly scaling?: RopeScaling } {
+    let theta: number | undefined;
+    let scaling: RopeScaling | undefined;
     for (const field of ["rope_scaling", "rope_parameters"]) {
       const value = this.json[field];
       if (value === undefined || value === null) continue;
       if (!isRecord(value)) throw this.problem(field, "expected an object");
       const type = value["rope_type"] ?? value["type"] ?? "default";
-      if (type !== "default") throw this.problem(field, 'only rope_type "default" is supported');
-      const theta = value["rope_theta"];
-      if (theta !== undefined) {
-        if (typeof theta !== "number" || !(theta > 0)) throw this.problem(field, "expected a positive rope_theta");
-        return theta;
-      }
+      const number = (name: string): number => {
+        const found = value[name];
+        if (typeof found !== "number" || !(found > 0)) throw this.problem(field, `expected a positive ${name}`);
+        return found;
+      };
+      if (type === "llama3") {
+        scaling = {
+          factor: number("factor"),
+          lowFrequencyFactor: number("low_freq_factor"),
+          highFrequencyFactor: number("high_freq_factor"),
+          originalMaxPositions: number("original_max_position_embeddings"),
+        };
+        if (scaling.highFrequencyFactor <= scaling.lowFrequencyFactor)
+          throw this.problem(field, "high_freq_factor must exceed low_freq_factor");
+      } else if (type !== "default") throw this.problem(field, 'supported rope types are "default" and "llama3"');
+      if (value["rope_theta"] !== undefined) theta = number("rope_theta");
     }
-    return this.positive("rope_theta", 10000);
+    return { theta: theta ?? this.positive("rope_theta", 10000), ...(scaling ? { scaling } : {}) };
+  }
+
+  /** Positions that full attention and the model's sliding window (Mistral) have in common: beyond them the graphs would differ. */
+  maxPositions(): number {
+    const positions = this.integer("max_position_embeddings", 2048);
+    const window = this.json["sliding_window"];
+    const slides = this.json["model_type"] === "mistral" || this.json["use_sliding_window"] === true;
+    return slides && typeof window === "number" && window > 0 ? Math.min(positions, window) : positions;
   }
 }
 
@@ -96,7 +128,7 @@ export function modelShapeFromHfConfig(json: unknown, file: string): ModelShape 
   if (architecture === undefined) throw reader.problem("model_type", `supported are ${supportedArchitectures.join(", ")}`);
   const activation = json["hidden_act"] ?? "silu";
   if (activation !== "silu") throw reader.problem("hidden_act", 'only "silu" is supported');
-  for (const field of ["attention_bias", "mlp_bias", "use_sliding_window"]) {
+  for (const field of ["attention_bias", "mlp_bias"]) {
     if (reader.boolean(field, false)) throw reader.problem(field, "only false is supported");
   }
   const hiddenSize = reader.integer("hidden_size");
@@ -107,6 +139,7 @@ export function modelShapeFromHfConfig(json: unknown, file: string): ModelShape 
     throw reader.problem("hidden_size", `must be a multiple of num_attention_heads (${heads})`);
   const headSize = reader.integer("head_dim", hiddenSize / heads);
   if (headSize % 2 !== 0) throw reader.problem("head_dim", "must be even (rotary embedding)");
+  const { theta, scaling } = reader.rope();
   return {
     architecture,
     vocabularySize: reader.integer("vocab_size"),
@@ -117,17 +150,27 @@ export function modelShapeFromHfConfig(json: unknown, file: string): ModelShape 
     headSize,
     intermediateSize: reader.integer("intermediate_size"),
     rmsNormEps: reader.positive("rms_norm_eps", 1e-6),
-    ropeTheta: reader.ropeTheta(),
-    maxPositions: reader.integer("max_position_embeddings", 2048),
+    ropeTheta: theta,
+    ...(scaling ? { ropeScaling: scaling } : {}),
+    maxPositions: reader.maxPositions(),
     qkvBias: architecture === "qwen2",
+    queryKeyNorm: architecture === "qwen3",
     tiedHead: reader.boolean("tie_word_embeddings", false),
   };
 }
 
+const classNames: Readonly<Record<Architecture, string>> = {
+  llama: "LlamaForCausalLM",
+  mistral: "MistralForCausalLM",
+  qwen2: "Qwen2ForCausalLM",
+  qwen3: "Qwen3ForCausalLM",
+};
+
 /** A `config.json` that transformers 4 and 5 read; `extra` adds fields such as `eos_token_id`. */
 export function hfConfigFromModelShape(shape: ModelShape, extra: Readonly<Record<string, unknown>> = {}): Record<string, unknown> {
+  const scaling = shape.ropeScaling;
   return {
-    architectures: [shape.architecture === "llama" ? "LlamaForCausalLM" : "Qwen2ForCausalLM"],
+    architectures: [classNames[shape.architecture]],
     model_type: shape.architecture,
     vocab_size: shape.vocabularySize,
     hidden_size: shape.hiddenSize,
@@ -139,6 +182,17 @@ export function hfConfigFromModelShape(shape: ModelShape, extra: Readonly<Record
     hidden_act: "silu",
     rms_norm_eps: shape.rmsNormEps,
     rope_theta: shape.ropeTheta,
+    ...(scaling
+      ? {
+          rope_scaling: {
+            rope_type: "llama3",
+            factor: scaling.factor,
+            low_freq_factor: scaling.lowFrequencyFactor,
+            high_freq_factor: scaling.highFrequencyFactor,
+            original_max_position_embeddings: scaling.originalMaxPositions,
+          },
+        }
+      : {}),
     max_position_embeddings: shape.maxPositions,
     tie_word_embeddings: shape.tiedHead,
     torch_dtype: "float32",
@@ -168,6 +222,7 @@ function layerSpecs(shape: ModelShape, layer: number): ParameterSpec[] {
           spec("self_attn.v_proj.bias", "bias", keys),
         ]
       : []),
+    ...(shape.queryKeyNorm ? [spec("self_attn.q_norm.weight", "norm", headSize), spec("self_attn.k_norm.weight", "norm", headSize)] : []),
     spec("self_attn.o_proj.weight", "linear", hiddenSize, queries),
     spec("post_attention_layernorm.weight", "norm", hiddenSize),
     spec("mlp.gate_proj.weight", "linear", intermediateSize, hiddenSize),

@@ -161,6 +161,12 @@ function attention(
   const [rawQuery, rawKey, value] = graph.node("Split", [projected, sizes], [`query.${layer}`, `key.${layer}`, newValuesName(layer)], {
     axis: 2,
   }) as [Value, Value, Value];
+  const headNorm = (input: Value, count: number, role: "queryNorm" | "keyNorm"): Value => {
+    if (!shape.queryKeyNorm) return input;
+    const separate = graph.apply("Reshape", [input, graph.integers(0, 0, count, headSize)]);
+    const normed = norm(graph, shape, separate, `layers.${layer}.${role}`);
+    return graph.apply("Reshape", [normed, graph.integers(0, 0, count * headSize)]);
+  };
   // The scale of the scores is in the tables of the queries: a plain product has a faster kernel than a scaled one.
   const rotary = (input: Value, count: number, cosine: string, sine: string, output?: string) =>
     graph.node(
@@ -170,8 +176,8 @@ function attention(
       { num_heads: count, interleaved: 0 },
       microsoft,
     )[0] as Value;
-  const query = rotary(rawQuery, heads, "queryCosine", "querySine");
-  const key = rotary(rawKey, keyValueHeads, "cosine", "sine", newKeysName(layer));
+  const query = rotary(headNorm(rawQuery, heads, "queryNorm"), heads, "queryCosine", "querySine");
+  const key = rotary(headNorm(rawKey, keyValueHeads, "keyNorm"), keyValueHeads, "cosine", "sine", newKeysName(layer));
 
   const parts = { query, key, value, pastKeys, pastValues };
   return kind === "step" ? attendOne(graph, shape, parts, shared) : attendMany(graph, shape, parts, shared);

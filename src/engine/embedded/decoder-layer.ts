@@ -1,4 +1,4 @@
-/** One decoder layer (Llama, Qwen2) on a tape: what the whole graph repeats and what layer-by-layer execution runs alone. */
+/** One decoder layer on a tape: what the whole graph repeats and what layer-by-layer execution runs alone. */
 
 import type { Value } from "../../onnx/onnx-model.ts";
 import type { ModelShape } from "./architecture.ts";
@@ -97,15 +97,30 @@ export function decoderLayer(
     const bias = shape.qkvBias ? { bias: parameter(`self_attn.${name}.bias`) } : undefined;
     return linear(tape, input, parameter(`self_attn.${name}.weight`), bias);
   };
+  const headNorm = (projected: Value, count: number, name: "q_norm" | "k_norm"): Value => {
+    if (!shape.queryKeyNorm) return projected;
+    const separate = reshape(tape, projected, [-1, headSize], [-1, count * headSize]);
+    return reshape(
+      tape,
+      rmsNorm(tape, separate, parameter(`self_attn.${name}.weight`), headSize, rmsNormEps),
+      [-1, count * headSize],
+      [-1, headSize],
+    );
+  };
   /** [N, heads * size] turned by its positions, as [B, heads, R, size]. */
   const turn = (projected: Value, count: number, flatShape: Value, positions: Value): Value => {
     const flat = reshape(tape, projected, flatShape, [-1, count * headSize]);
     const turned = rotary(tape, flat, count, { positions, ...context.tables });
     return transpose(tape, reshape(tape, turned, [0, 0, count, headSize], [0, 0, count * headSize]), [0, 2, 1, 3]);
   };
-  const perHead = turn(project(pick(normalised), "q_proj"), heads, queries.flatHeads, queries.positions);
+  const perHead = turn(headNorm(project(pick(normalised), "q_proj"), heads, "q_norm"), heads, queries.flatHeads, queries.positions);
   const query = reshape(tape, perHead, [0, keyValueHeads, -1, headSize], [0, heads, -1, headSize]);
-  const key = turn(project(normalised, "k_proj"), keyValueHeads, context.flatKeys, context.queries.positions);
+  const key = turn(
+    headNorm(project(normalised, "k_proj"), keyValueHeads, "k_norm"),
+    keyValueHeads,
+    context.flatKeys,
+    context.queries.positions,
+  );
   const splitValue = reshape(tape, project(normalised, "v_proj"), context.splitKeys, [-1, keyValueHeads * headSize]);
   const attended = attention(tape, query, key, transpose(tape, splitValue, [0, 2, 1, 3]), queries.mask, {
     heads,

@@ -24,7 +24,7 @@ interface Golden {
   readonly greedy: readonly { readonly promptTokenIds: readonly number[]; readonly tokenIds: readonly number[] }[];
 }
 
-describe.each(["tiny-llama", "tiny-qwen2"])("%s, against PyTorch", (model) => {
+describe.each(["tiny-llama", "tiny-qwen2", "tiny-llama3", "tiny-qwen3", "tiny-mistral"])("%s, against PyTorch", (model) => {
   let golden: Golden;
   let tensors: SafetensorsFile;
   let examples: TrainingExample[];

@@ -20,6 +20,8 @@ const layerRoles: Readonly<Record<string, string>> = {
   "self_attn.q_proj.bias": "queryKeyValueBias",
   "self_attn.k_proj.bias": "queryKeyValueBias",
   "self_attn.v_proj.bias": "queryKeyValueBias",
+  "self_attn.q_norm.weight": "queryNorm",
+  "self_attn.k_norm.weight": "keyNorm",
   "self_attn.o_proj.weight": "attentionOutput",
   "post_attention_layernorm.weight": "feedForwardNorm",
   "mlp.gate_proj.weight": "gateUp",

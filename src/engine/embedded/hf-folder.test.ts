@@ -21,6 +21,7 @@ const shape: ModelShape = {
   ropeTheta: 10000,
   maxPositions: 32,
   qkvBias: true,
+  queryKeyNorm: false,
   tiedHead: false,
 };
 

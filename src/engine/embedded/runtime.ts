@@ -1,7 +1,7 @@
 /** What the graphs of a decoder are given besides weights: rotary tables and attention masks. */
 import type * as ort from "onnxruntime-node";
 import { floatTensor } from "../../onnx/session.ts";
-import type { ModelShape } from "./architecture.ts";
+import type { ModelShape, RopeScaling } from "./architecture.ts";
 
 /** Added to the scores that attention must not see: large enough that their softmax is exactly 0. */
 export const maskedScore = -1e9;
@@ -17,11 +17,12 @@ export interface RotaryTables {
 export function rotaryTables(shape: ModelShape): RotaryTables {
   const half = shape.headSize / 2;
   const size = [shape.maxPositions, half];
+  const frequencies = Array.from({ length: half }, (_, pair) => scaledFrequency(shape.ropeTheta ** (-pair / half), shape.ropeScaling));
   const cosine = new Float32Array(shape.maxPositions * half);
   const sine = new Float32Array(cosine.length);
   for (let position = 0; position < shape.maxPositions; position++) {
     for (let pair = 0; pair < half; pair++) {
-      const angle = position * shape.ropeTheta ** (-pair / half);
+      const angle = position * (frequencies[pair] as number);
       cosine[position * half + pair] = Math.cos(angle);
       sine[position * half + pair] = Math.sin(angle);
     }
@@ -34,6 +35,17 @@ export function rotaryTables(shape: ModelShape): RotaryTables {
       size,
     ),
   };
+}
+
+/** A rotation a position, in radians: short waves stay, long ones are stretched by `factor`, those between are interpolated. */
+function scaledFrequency(frequency: number, scaling: RopeScaling | undefined): number {
+  if (scaling === undefined) return frequency;
+  const { factor, lowFrequencyFactor, highFrequencyFactor, originalMaxPositions } = scaling;
+  const turns = (originalMaxPositions * frequency) / (2 * Math.PI);
+  if (turns > highFrequencyFactor) return frequency;
+  if (turns < lowFrequencyFactor) return frequency / factor;
+  const share = (turns - lowFrequencyFactor) / (highFrequencyFactor - lowFrequencyFactor);
+  return frequency * (share + (1 - share) / factor);
 }
 
 /**

@@ -18,6 +18,7 @@ const shape: ModelShape = {
   ropeTheta: 10000,
   maxPositions: 32,
   qkvBias: false,
+  queryKeyNorm: false,
   tiedHead: true,
 };
 const optimiser = { learningRate: 3e-3, beta1: 0.9, beta2: 0.98, eps: 1e-8, weightDecay: 0.01, maxGradNorm: 1 };
