@@ -1,5 +1,6 @@
 /** The folder that an exact resume needs: weights, both moments of AdamW, and the counters. */
 import { join } from "node:path";
+import { isDeepStrictEqual } from "node:util";
 import { ModelError } from "../../errors.ts";
 import { readJsonObject, writeJsonAtomically } from "../../files/json-file.ts";
 import { replaceFolder } from "../../files/replace-folder.ts";
@@ -51,7 +52,8 @@ export async function loadEngineState(
     throw new ModelError(`${file}: formatVersion is ${JSON.stringify(json["formatVersion"])}, this version reads ${formatVersion}`);
   const saved = (json["shape"] ?? {}) as Record<string, unknown>;
   for (const [field, value] of Object.entries(shape)) {
-    if (saved[field] !== value)
+    // What an older version did not write was off.
+    if (!isDeepStrictEqual(saved[field] ?? false, value))
       throw new ModelError(
         `${file}: the state is of another model: ${field} is ${JSON.stringify(saved[field])}, the engine's is ${JSON.stringify(value)}`,
       );

@@ -46,6 +46,30 @@ async function writeRaw(path: string, header: unknown, data: Uint8Array): Promis
 }
 
 describe("model folders", () => {
+  it("are read from several files as from one", async () => {
+    const parameters = makeParameters();
+    await writeModelFolder(folder, parameters);
+    await rm(join(folder, "model.safetensors"));
+    const tensors = parameters.specs.map(({ name, shape }) => ({ name, shape, data: parameters.view(name) }));
+    const shards = { "model-00001-of-00002.safetensors": tensors.slice(0, 5), "model-00002-of-00002.safetensors": tensors.slice(5) };
+    const weight_map: Record<string, string> = {};
+    for (const [file, part] of Object.entries(shards)) {
+      await writeSafetensors(join(folder, file), part);
+      for (const { name } of part) weight_map[name] = file;
+    }
+    const index = join(folder, "model.safetensors.index.json");
+    await writeFile(index, JSON.stringify({ metadata: {}, weight_map }));
+    expect((await loadModelFolder(folder)).weights).toEqual(parameters.weights);
+
+    await writeFile(index, JSON.stringify({ weight_map: { ...weight_map, "model.norm.weight": "../elsewhere.safetensors" } }));
+    await expect(loadModelFolder(folder)).rejects.toThrow('tensor model.norm.weight is said to be in "../elsewhere.safetensors"');
+    await writeFile(index, JSON.stringify({ weight_map: { ...weight_map, "model.norm.weight": "model-00001-of-00002.safetensors" } }));
+    await expect(loadModelFolder(folder)).rejects.toThrow(/model-00001-of-00002.safetensors: tensor model.norm.weight is missing/);
+    await writeFile(index, JSON.stringify({ weight_map }));
+    await rm(join(folder, "model-00002-of-00002.safetensors"));
+    await expect(loadModelFolder(folder)).rejects.toThrow(/model-00002-of-00002.safetensors can't be opened/);
+  });
+
   it("give back what was written, companions included", async () => {
     const parameters = makeParameters();
     const source = join(folder, "source");

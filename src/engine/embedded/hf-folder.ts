@@ -7,6 +7,7 @@ import { replaceFolder } from "../../files/replace-folder.ts";
 import { hfConfigFromModelShape, type ModelShape, modelShapeFromHfConfig } from "./architecture.ts";
 import { Parameters } from "./parameters.ts";
 import { SafetensorsFile, writeSafetensors } from "./safetensors.ts";
+import { openFolderWeights, type WeightSource } from "./weight-source.ts";
 
 /** Copied from the folder a model came from when it is written: they don't change by training. */
 const companionFiles = [
@@ -30,7 +31,7 @@ export async function readModelShape(folder: string): Promise<ModelShape> {
  */
 export async function loadModelFolder(folder: string, options: { readonly trainable?: boolean } = {}): Promise<Parameters> {
   const parameters = new Parameters(await readModelShape(folder), options);
-  await readWeights(join(folder, "model.safetensors"), parameters);
+  await fillWeights(await openFolderWeights(folder), parameters);
   return parameters;
 }
 
@@ -39,20 +40,25 @@ export async function loadModelFolder(folder: string, options: { readonly traina
  * @throws ModelError as `loadModelFolder` does.
  */
 export async function readWeights(path: string, parameters: Parameters): Promise<void> {
-  const file = await SafetensorsFile.open(path);
+  await fillWeights(await SafetensorsFile.open(path), parameters);
+}
+
+/** Fills the weights from a source that holds exactly the model's tensors, and closes it. */
+async function fillWeights(source: WeightSource, parameters: Parameters): Promise<void> {
+  const { path } = source;
   try {
     const expected = new Set(parameters.specs.map((spec) => spec.name));
-    const surplus = file.names.find((name) => !expected.has(name) && !isDerived(name, parameters.shape));
+    const surplus = source.names.find((name) => !expected.has(name) && !isDerived(name, parameters.shape));
     if (surplus !== undefined)
       throw new ModelError(`${path}: tensor ${surplus} does not belong to a ${parameters.shape.architecture} model of this config.json`);
     for (const { name, shape } of parameters.specs) {
       const weights = parameters.view(name);
-      await file.readInto(name, shape, weights);
+      await source.readInto(name, shape, weights);
       const bad = weights.findIndex((weight) => !Number.isFinite(weight));
       if (bad >= 0) throw new ModelError(`${path}: tensor ${name} holds ${weights[bad]} at index ${bad}: the weights are damaged`);
     }
   } finally {
-    await file.close();
+    await source.close();
   }
 }
 

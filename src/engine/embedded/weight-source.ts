@@ -1,0 +1,65 @@
+/** Where weights are read from: one safetensors file, or several with an index. */
+import { join } from "node:path";
+import { ModelError } from "../../errors.ts";
+import { readOptionalJsonObject } from "../../files/json-file.ts";
+import { SafetensorsFile } from "./safetensors.ts";
+
+/** An open set of named tensors, read one by one as float32. */
+export interface WeightSource {
+  /** Named in errors. */
+  readonly path: string;
+  readonly names: readonly string[];
+  /**
+   * Reads a tensor into `target`.
+   * @throws ModelError naming the file and tensor when it is missing, has another shape or is truncated.
+   */
+  readInto(name: string, shape: readonly number[], target: Float32Array): Promise<void>;
+  close(): Promise<void>;
+}
+
+/** Of models whose weights are in several files. */
+export const shardIndexName = "model.safetensors.index.json";
+
+/**
+ * The weights of a Hugging Face folder: `model.safetensors`, or the shards that `model.safetensors.index.json` names.
+ * @throws ModelError naming a shard that is missing or does not hold what the index says.
+ */
+export async function openFolderWeights(folder: string): Promise<WeightSource> {
+  const indexPath = join(folder, shardIndexName);
+  const index = await readOptionalJsonObject(indexPath);
+  return index === undefined ? SafetensorsFile.open(join(folder, "model.safetensors")) : openShards(folder, indexPath, index);
+}
+
+async function openShards(folder: string, indexPath: string, index: Record<string, unknown>): Promise<WeightSource> {
+  const map = index["weight_map"];
+  if (typeof map !== "object" || map === null)
+    throw new ModelError(`${indexPath}: weight_map is missing: it must say which file holds which tensor`);
+  const fileOf = new Map(Object.entries(map as Record<string, unknown>));
+  const files = new Map<string, SafetensorsFile>();
+  const close = async () => {
+    await Promise.all([...files.values()].map((file) => file.close()));
+  };
+  try {
+    for (const [name, file] of fileOf) {
+      if (typeof file !== "string" || /[\\/]/.test(file)) {
+        throw new ModelError(
+          `${indexPath}: tensor ${name} is said to be in ${JSON.stringify(file)}: expected the name of a file beside it`,
+        );
+      }
+      if (!files.has(file)) files.set(file, await SafetensorsFile.open(join(folder, file)));
+    }
+  } catch (error) {
+    await close();
+    throw error;
+  }
+  return {
+    path: indexPath,
+    names: [...fileOf.keys()],
+    async readInto(name, shape, target) {
+      const file = files.get(fileOf.get(name) as string);
+      if (file === undefined) throw new ModelError(`${indexPath}: tensor ${name} is missing`);
+      await file.readInto(name, shape, target);
+    },
+    close,
+  };
+}
