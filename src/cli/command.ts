@@ -6,6 +6,8 @@ import { suggestion } from "./nearest.ts";
 /** A command with an example that its help shows. */
 export interface Command<Args extends ArgsDef = ArgsDef> extends CommandDef<Args> {
   readonly examples: readonly string[];
+  /** A positional argument that may be given several times; `allPositionals` returns every one. */
+  readonly manyOf?: string;
 }
 
 /** Types a command's arguments for its `run`, and hands it on as any command. */
@@ -32,14 +34,15 @@ export const flags = {
  * Refuses what the command does not know, which citty would pass over in silence.
  * @throws ConfigError naming the flag and the nearest known one.
  */
-export function checkFlags(name: string, rawArgs: readonly string[], definitions: ArgsDef): void {
+export function checkFlags(name: string, rawArgs: readonly string[], definitions: ArgsDef, manyOf?: string): void {
   const known = [...Object.keys(definitions).filter((key) => definitions[key]?.type !== "positional"), "help"];
-  const positionals = Object.values(definitions).filter(({ type }) => type === "positional").length;
+  const positionals = Object.keys(definitions).filter((key) => definitions[key]?.type === "positional");
+  const most = manyOf === undefined ? positionals.length : Number.POSITIVE_INFINITY;
   let seen = 0;
   for (let index = 0; index < rawArgs.length; index++) {
     const argument = rawArgs[index] as string;
     if (!argument.startsWith("-") || argument === "-") {
-      if (++seen > positionals) throw new ConfigError(`${name}: unexpected argument ${JSON.stringify(argument)}${quoteHint(positionals)}`);
+      if (++seen > most) throw new ConfigError(`${name}: unexpected argument ${JSON.stringify(argument)}${quoteHint(positionals)}`);
       continue;
     }
     const [flag = "", value] = splitFlag(argument);
@@ -65,12 +68,22 @@ export function allValues(flag: string, rawArgs: readonly string[]): string[] {
   });
 }
 
+/** Every argument that is neither a flag nor a flag's value, in order. */
+export function allPositionals(rawArgs: readonly string[], definitions: ArgsDef): string[] {
+  return rawArgs.filter((argument, index) => {
+    if (argument.startsWith("-") && argument !== "-") return false;
+    const before = rawArgs[index - 1];
+    if (before === undefined || !before.startsWith("--") || before.includes("=")) return true;
+    return definitions[before.slice(2)]?.type === "boolean";
+  });
+}
+
 function splitFlag(argument: string): [string, string | undefined] {
   const at = argument.indexOf("=");
   const flag = (at < 0 ? argument : argument.slice(0, at)).replace(/^--?/, "");
   return [flag, at < 0 ? undefined : argument.slice(at + 1)];
 }
 
-function quoteHint(positionals: number): string {
-  return positionals > 0 ? ": put the question in quotes" : "";
+function quoteHint(positionals: readonly string[]): string {
+  return positionals.includes("question") ? ": put the question in quotes" : "";
 }

@@ -8,7 +8,19 @@ import { endingOf } from "./exit.ts";
 import { suggestion } from "./nearest.ts";
 import { version } from "./version.ts";
 
-const commands: Record<string, { readonly about: string; readonly load: () => Promise<Command> }> = {
+interface CommandEntry {
+  readonly about: string;
+  readonly load: () => Promise<Command>;
+}
+
+/** Commands that share their first word, e.g. `cosearch index build`. */
+interface CommandGroup {
+  readonly about: string;
+  readonly examples: readonly string[];
+  readonly group: Readonly<Record<string, CommandEntry>>;
+}
+
+const commands: Readonly<Record<string, CommandEntry | CommandGroup>> = {
   study: { about: "train and evaluate the four systems, write the report", load: async () => (await import("./study.ts")).study },
   train: { about: "train one system", load: async () => (await import("./train.ts")).train },
   evaluate: { about: "evaluate a trained system on held-out questions", load: async () => (await import("./evaluate.ts")).evaluate },
@@ -19,13 +31,12 @@ const commands: Record<string, { readonly about: string; readonly load: () => Pr
 };
 
 function overview(): string {
-  const list = Object.entries(commands).map(([name, { about }]) => `  ${name.padEnd(10)}${about}`);
   return [
     `cosearch ${version}: train a search agent and its document ranker together`,
     "",
     "Usage: cosearch <command> [flags]",
     "",
-    ...list,
+    ...listed(commands),
     "",
     "Examples:",
     "  cosearch study --config configs/atlas-quick.yaml --run runs/first",
@@ -35,24 +46,60 @@ function overview(): string {
   ].join("\n");
 }
 
-async function run(argv: readonly string[]): Promise<void> {
-  const [name, ...rest] = argv;
-  if (name === undefined || name === "--help" || name === "-h" || name === "help") return print(overview());
-  if (name === "--version" || name === "-v") return print(version);
-  const entry = Object.hasOwn(commands, name) ? commands[name] : undefined;
-  if (!entry) {
-    const known = Object.keys(commands);
-    throw new ConfigError(`unknown command ${name}${suggestion(name, known) || `; commands: ${known.join(", ")}`}`);
-  }
-  const command = await entry.load();
-  if (rest.includes("--help") || rest.includes("-h")) return print(await help(command));
-  checkFlags(name, rest, command.args as never);
-  const { runCommand } = await import("citty");
-  await runCommand(command, { rawArgs: rest });
+function groupOverview(name: string, { about, group, examples }: CommandGroup): string {
+  return [
+    `cosearch ${name}: ${about}`,
+    "",
+    `Usage: cosearch ${name} <command> [flags]`,
+    "",
+    ...listed(group),
+    "",
+    "Examples:",
+    ...examples.map((example) => `  ${example}`),
+    "",
+    `cosearch ${name} <command> --help shows the flags of a command.`,
+  ].join("\n");
 }
 
-async function help(command: Command): Promise<string> {
-  const usage = await renderUsage(command, { meta: { name: "cosearch", version } });
+function listed(entries: Readonly<Record<string, { readonly about: string }>>): string[] {
+  const width = Math.max(...Object.keys(entries).map(({ length }) => length)) + 2;
+  return Object.entries(entries).map(([name, { about }]) => `  ${name.padEnd(width)}${about}`);
+}
+
+async function run(argv: readonly string[]): Promise<void> {
+  const [name = "help", ...rest] = argv;
+  if (asksForHelp(name)) return print(overview());
+  if (name === "--version" || name === "-v") return print(version);
+  const entry = entryOf(commands, name, "");
+  if ("load" in entry) return runEntry(name, entry, rest);
+  const [inner = "help", ...innerRest] = rest;
+  if (asksForHelp(inner)) return print(groupOverview(name, entry));
+  return runEntry(`${name} ${inner}`, entryOf(entry.group, inner, `${name} `), innerRest);
+}
+
+function asksForHelp(word: string): boolean {
+  return word === "--help" || word === "-h" || word === "help";
+}
+
+/** @throws ConfigError naming the nearest known command. `parent` is what stood before the name. */
+function entryOf<Entry>(entries: Readonly<Record<string, Entry>>, name: string, parent: string): Entry {
+  const entry = Object.hasOwn(entries, name) ? entries[name] : undefined;
+  if (entry !== undefined) return entry;
+  const known = Object.keys(entries);
+  throw new ConfigError(`unknown command ${parent}${name}${suggestion(name, known) || `; commands: ${known.join(", ")}`}`);
+}
+
+async function runEntry(name: string, entry: CommandEntry, rest: readonly string[]): Promise<void> {
+  const command = await entry.load();
+  if (rest.includes("--help") || rest.includes("-h")) return print(await help(name, command));
+  checkFlags(name, rest, command.args as never, command.manyOf);
+  const { runCommand } = await import("citty");
+  await runCommand(command, { rawArgs: [...rest] });
+}
+
+async function help(name: string, command: Command): Promise<string> {
+  const parent = ["cosearch", ...name.split(" ").slice(0, -1)].join(" ");
+  const usage = await renderUsage(command, { meta: { name: parent, version } });
   const plain = process.stdout.isTTY ? usage : stripVTControlCharacters(usage);
   return `${plain.trimEnd()}\n\nExamples:\n${command.examples.map((example) => `  ${example}`).join("\n")}`;
 }
