@@ -29,8 +29,10 @@ const data = z.strictObject({
 const embedder = z.strictObject({
   kind: z
     .enum(["hashed", "onnx", "endpoint"])
-    .default("hashed")
-    .describe("hashed: needs no download; onnx: an encoder such as E5, run here; endpoint: an OpenAI-compatible /v1/embeddings"),
+    .optional()
+    .describe(
+      "hashed: needs no download; onnx: an encoder such as E5, run here; endpoint: an OpenAI-compatible /v1/embeddings; absent: the index folder's, or hashed",
+    ),
   model: z.string().optional().describe("onnx: model folder or Hugging Face name; endpoint: the model name that is sent"),
   file: z
     .string()
@@ -38,8 +40,8 @@ const embedder = z.strictObject({
     .describe("onnx: which graph of the folder, e.g. onnx/model_quantized.onnx; absent: model.onnx or onnx/model.onnx"),
   url: z.string().optional().describe("endpoint: base address, e.g. http://127.0.0.1:8080/v1"),
   apiKeyVariable: z.string().default("OPENAI_API_KEY").describe("endpoint: environment variable that holds the key, where one is needed"),
-  dimensions: z.int().min(8).max(4096).default(384).describe("hashed: dimensions"),
-  idfPower: nonNegative("hashed: exponent of the inverse document frequency").default(1),
+  dimensions: z.int().min(8).max(4096).optional().describe("hashed: dimensions; absent: the index folder's, or 384"),
+  idfPower: nonNegative("hashed: exponent of the inverse document frequency; absent: the index folder's, or 1").optional(),
   queryPrefix: z.string().optional().describe("put before every query; absent: what the model's own files say"),
   documentPrefix: z.string().optional().describe("put before every passage; absent: what the model's own files say"),
   pooling: z.enum(["mean", "cls", "last"]).optional().describe("onnx: absent: what the model's own files say"),
@@ -60,8 +62,11 @@ export const metrics = ["inner-product", "cosine", "l2"] as const;
 
 const index = z.strictObject({
   folder: z.string().optional().describe("folder of an index; built from the corpus when it is not there yet. Absent: an index in memory"),
-  kind: z.enum(vectorIndexKinds).default("exact").describe("exact: every vector is compared; the others are approximate (LanceDB)"),
-  metric: z.enum(metrics).default("inner-product"),
+  kind: z
+    .enum(vectorIndexKinds)
+    .optional()
+    .describe("exact: every vector is compared; the others are approximate (LanceDB); absent: the folder's, or exact"),
+  metric: z.enum(metrics).optional().describe("absent: the folder's, or inner-product"),
   location: z
     .string()
     .optional()
@@ -94,7 +99,10 @@ const retrieval = z.strictObject({
   format: z.enum(["auto", "jsonl", "dpr", "parquet", "text"]).default("auto").describe("of the corpus; auto: judged by the file's name"),
   skipBad: z.boolean().default(false).describe("count and list unusable passages instead of stopping at the first"),
   passageWords: count("folders of texts are cut into passages of about this many words").default(100),
-  kind: z.enum(["dense", "bm25", "hybrid"]).default("dense").describe("first-stage retriever; hybrid: reciprocal rank fusion of both"),
+  kind: z
+    .enum(["dense", "bm25", "hybrid"])
+    .optional()
+    .describe("first-stage retriever; hybrid: reciprocal rank fusion of both; absent: what the index folder holds, or dense"),
   embedder: embedder.prefault({}),
   index: index.prefault({}),
   remote: remote.prefault({}),
@@ -286,21 +294,26 @@ export const retrievalConfigSchema = z
 function retrievalProblems(section: z.infer<typeof retrieval>): [path: string[], message: string][] {
   const problems: [string[], string][] = [];
   const { corpus, embedder, index, remote, kind } = section;
+  const { kind: embedderKind = "hashed" } = embedder;
+  const { kind: indexKind = "exact" } = index;
   if (remote.url !== undefined && (corpus !== undefined || index.folder !== undefined)) {
     problems.push([["remote", "url"], "excludes retrieval.corpus and retrieval.index.folder: name the server or the data"]);
   }
-  if (kind !== "bm25" && embedder.kind !== "hashed" && embedder.model === undefined) {
+  if (kind !== "bm25" && embedderKind !== "hashed" && embedder.model === undefined) {
     const example =
-      embedder.kind === "onnx" ? "a folder or a Hugging Face name, e.g. intfloat/e5-base-v2" : "the name that the server knows";
-    problems.push([["embedder", "model"], `is needed by the ${embedder.kind} embedder: ${example}`]);
+      embedderKind === "onnx" ? "a folder or a Hugging Face name, e.g. intfloat/e5-base-v2" : "the name that the server knows";
+    problems.push([["embedder", "model"], `is needed by the ${embedderKind} embedder: ${example}`]);
   }
-  if (embedder.kind === "endpoint" && embedder.url === undefined) {
+  if (embedderKind === "endpoint" && embedder.url === undefined) {
     problems.push([["embedder", "url"], "is needed by the endpoint embedder, e.g. http://127.0.0.1:8080/v1"]);
   }
-  if (index.kind !== "exact" && index.folder === undefined) {
-    problems.push([["index", "folder"], `is needed by index kind ${index.kind}: name the folder to keep it in`]);
+  if (indexKind !== "exact" && index.folder === undefined) {
+    problems.push([["index", "folder"], `is needed by index kind ${indexKind}: name the folder to keep it in`]);
   }
-  if (index.location !== undefined && index.kind === "exact") {
+  if (embedder.kind === undefined && embedder.model !== undefined) {
+    problems.push([["embedder", "kind"], "is needed beside embedder.model: onnx (an encoder run here) or endpoint (a server)"]);
+  }
+  if (index.location !== undefined && (index.kind === "exact" || index.folder === undefined)) {
     problems.push([["index", "location"], "is for LanceDB: choose index kind ivf-pq, ivf-rq or hnsw"]);
   }
   return problems;
