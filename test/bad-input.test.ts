@@ -153,8 +153,8 @@ describe("run folders", () => {
   test("one that another process uses is refused", async () => {
     const run = join(project.folder, "locked");
     mkdirSync(run);
-    const { lockRunFolder } = await import("../src/training/run-lock.ts");
-    const release = await lockRunFolder(run);
+    const { lockFolder } = await import("../src/files/folder-lock.ts");
+    const release = await lockFolder(run);
     try {
       const { code, stderr } = await cosearch(["train", "--config", project.config, "--run", run]);
       expect(code).toBe(3);

@@ -3,10 +3,10 @@
 import { stripVTControlCharacters } from "node:util";
 import { renderUsage } from "citty";
 import { ConfigError } from "../errors.ts";
+import { version } from "../files/version.ts";
 import { type Command, checkFlags } from "./command.ts";
 import { endingOf } from "./exit.ts";
 import { suggestion } from "./nearest.ts";
-import { version } from "./version.ts";
 
 interface CommandEntry {
   readonly about: string;

@@ -9,10 +9,10 @@ import { systemKeyOf } from "../evaluation/report/build-report.ts";
 import { systemLabels } from "../evaluation/report/report-data.ts";
 import { resultTable } from "../evaluation/report/result-table.ts";
 import { writeAtomically } from "../files/atomic-file.ts";
+import { lockFolder } from "../files/folder-lock.ts";
 import { writeJsonAtomically } from "../files/json-file.ts";
 import { loadQuestions } from "../training/dataset.ts";
 import { differences } from "../training/differences.ts";
-import { lockRunFolder } from "../training/run-lock.ts";
 import { allValues, defineStrictCommand, flags } from "./command.ts";
 import { heldOut, readEvaluationHeader } from "./evaluation-files.ts";
 import { Interrupted, listenForInterrupt } from "./interrupt.ts";
@@ -70,7 +70,7 @@ export const study = defineStrictCommand({
 async function runStudy(config: Config, seeds: readonly number[], folder: string, silent: boolean, signal: AbortSignal): Promise<string[]> {
   const inputs = await studyInputs(config);
   await mkdir(folder, { recursive: true });
-  const release = await lockRunFolder(folder);
+  const release = await lockFolder(folder);
   try {
     const before = await adopt(folder, config, seeds, inputs);
     const jobs = studyJobs(config, seeds, folder);

@@ -9,9 +9,9 @@ import { parse, stringify } from "yaml";
 import type { Config } from "../config.ts";
 import { RunFolderError } from "../errors.ts";
 import { readIfPresent, writeAtomically } from "../files/atomic-file.ts";
+import { lockFolder } from "../files/folder-lock.ts";
 import { writeJsonAtomically } from "../files/json-file.ts";
 import { differences } from "./differences.ts";
-import { lockRunFolder } from "./run-lock.ts";
 
 /** Version of the run folder's layout. */
 export const formatVersion = 1;
@@ -54,7 +54,7 @@ export async function openRunFolder(
   await mkdir(join(path, "trajectories"), { recursive: true });
   await mkdir(join(path, "evaluations"), { recursive: true });
   await mkdir(join(path, "checkpoints"), { recursive: true });
-  const release = await lockRunFolder(path);
+  const release = await lockFolder(path);
   try {
     const resumed = await adopt(path, run);
     return new OpenRunFolder(path, resumed, release);

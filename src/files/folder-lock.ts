@@ -1,4 +1,4 @@
-/** One process a run folder. */
+/** One process a folder. */
 import { link, readFile, rename, rm, writeFile } from "node:fs/promises";
 import { hostname } from "node:os";
 import { join } from "node:path";
@@ -15,7 +15,7 @@ interface LockHolder {
  * Takes the folder's lock and returns its release. The lock of a process that no longer runs is taken over.
  * @throws RunFolderError naming the process that holds the folder.
  */
-export async function lockRunFolder(folder: string): Promise<() => Promise<void>> {
+export async function lockFolder(folder: string): Promise<() => Promise<void>> {
   const file = join(folder, "lock.json");
   const own = JSON.stringify({ pid: process.pid, host: hostname(), started: await startOf(process.pid) } satisfies LockHolder);
   const draft = join(folder, `lock.${process.pid}.partial`);
