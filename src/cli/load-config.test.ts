@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { afterEach, beforeEach, describe, expect, test } from "vitest";
 import { ConfigError } from "../errors.ts";
-import { type ConfigSource, loadConfig } from "./load-config.ts";
+import { type ConfigSource, loadConfig, loadRetrievalConfig } from "./load-config.ts";
 
 const minimal = `data:
   train: train.jsonl
@@ -116,5 +116,44 @@ describe("loadConfig", () => {
     expect(problem("a: [1\nb: 2\n")).toMatch(/config\.yaml:\d+: not valid YAML/);
     expect(problem("- 1\n- 2\n")).toMatch(/expected a file of "key: value" lines/);
     expect(problem(minimal, { set: ["seed"] })).toMatch(/--set seed: expected dotted\.key=value/);
+  });
+});
+
+describe("loadRetrievalConfig", () => {
+  test("reads two sections of a file, or none of any file, and lets flags win", () => {
+    const file = join(folder, "config.yaml");
+    writeFileSync(file, `${minimal}training:\n  steps: wrong\n`);
+    const { retrieval, serving } = loadRetrievalConfig({
+      file,
+      set: ["serving.port=0", "retrieval.kind=dense"],
+      overrides: [{ flag: "--kind hybrid", key: "retrieval.kind", value: "hybrid" }],
+    });
+    expect(retrieval).toMatchObject({ corpus: resolve(folder, "../corpus.jsonl"), kind: "hybrid", candidates: 50 });
+    expect(serving.port).toBe(0);
+    expect(loadRetrievalConfig({}).retrieval).toMatchObject({ cacheSize: 20_000, index: {} });
+  });
+
+  test("keeps a server's model name as it is", () => {
+    const file = join(folder, "config.yaml");
+    writeFileSync(file, "retrieval:\n  embedder:\n    kind: endpoint\n    url: http://127.0.0.1:1/v1\n    model: bge-small\n");
+    expect(loadRetrievalConfig({ file }).retrieval.embedder.model).toBe("bge-small");
+  });
+
+  test("names the flag, the line and the section that can't be", () => {
+    const file = join(folder, "config.yaml");
+    writeFileSync(file, "retrieval:\n  kind: sparse\nretreival:\n  kind: dense\n");
+    expect(() => loadRetrievalConfig({ file })).toThrow(/config\.yaml:3: retreival: unknown key \(did you mean retrieval\?\)/);
+    writeFileSync(file, "retrieval:\n  kind: sparse\n");
+    expect(() => loadRetrievalConfig({ file })).toThrow(
+      /config\.yaml:2: retrieval\.kind: expected one of dense, bm25, hybrid .*got "sparse"/,
+    );
+    expect(() => loadRetrievalConfig({ set: ["agent.model=x"] })).toThrow(
+      /--set agent\.model=x: only keys of the sections retrieval and serving/,
+    );
+    const overrides = [{ flag: "--kind sparse", key: "retrieval.kind", value: "sparse" }];
+    expect(() => loadRetrievalConfig({ overrides })).toThrow(/^--kind sparse: retrieval\.kind: expected one of/);
+    expect(() => loadRetrievalConfig({ set: ["retrieval.embedder.model=a/b"] })).toThrow(
+      /embedder\.kind: is needed beside embedder\.model/,
+    );
   });
 });
