@@ -33,8 +33,8 @@ const units: readonly Unit[] = [
   // Entry points of the package: they only export, and only the command line may use them.
   { pattern: /^(index|(engine|retrieval|training|evaluation)\/index)\.ts$/, ring: 4.5, also: /./ },
   { pattern: /^retrieval\//, ring: 2 },
-  { pattern: /^engine\/embedded\//, ring: 2, also: /^engine\/[^/]+\.ts$/ },
-  { pattern: /^engine\/[^/]+\.ts$/, ring: 2 },
+  { pattern: /^engine\/embedded\//, ring: 2, also: /^engine\/(gguf\/)?[^/]+\.ts$/ },
+  { pattern: /^engine\/(gguf\/)?[^/]+\.ts$/, ring: 2 },
   { pattern: /^agent\//, ring: 3, never: concreteEngines },
   { pattern: /^ranker\//, ring: 3, never: concreteEngines },
   { pattern: /^training\//, ring: 4, never: concreteEngines },

@@ -6,6 +6,8 @@ import { Tokenizer } from "@huggingface/tokenizers";
 import { ModelError } from "../errors.ts";
 import { readJsonObject, readOptionalJsonObject } from "../files/json-file.ts";
 import { ChatTemplate, type RenderedSegment } from "./chat-template.ts";
+import { GgufFile, isGguf } from "./gguf/gguf-file.ts";
+import { ggufTokenizer } from "./gguf/gguf-tokenizer.ts";
 import { plainTokenizer } from "./plain-tokenizer.ts";
 import { RecentCache } from "./recent-cache.ts";
 import type { Message, Renderer } from "./renderer.ts";
@@ -25,11 +27,12 @@ export interface RendererFiles {
 }
 
 /**
- * The renderer of a model folder: tokenizer.json, tokenizer_config.json, and (where there are such) chat_template.jinja,
+ * The renderer of a GGUF file or a model folder: tokenizer.json, tokenizer_config.json, and (where there are such) chat_template.jinja,
  * generation_config.json and config.json, whose `eos_token_id`s become stop tokens.
  * @throws ModelError for missing or broken files, and for a tokenizer with more entries than config.json's `vocab_size`.
  */
 export async function loadRenderer(folder: string): Promise<Renderer> {
+  if (isGguf(folder)) return ggufRenderer(folder);
   const tokenizer = await readJsonObject(join(folder, "tokenizer.json"));
   const tokenizerConfig = (await readOptionalJsonObject(join(folder, "tokenizer_config.json"))) ?? {};
   const model = await readOptionalJsonObject(join(folder, "config.json"));
@@ -45,6 +48,23 @@ export async function loadRenderer(folder: string): Promise<Renderer> {
   const vocabularySize = model?.["vocab_size"];
   if (typeof vocabularySize === "number") checkVocabulary(renderer, vocabularySize, folder);
   return renderer;
+}
+
+/** The renderer of a GGUF file, which holds tokenizer and template itself. */
+async function ggufRenderer(path: string): Promise<Renderer> {
+  const file = await GgufFile.open(path);
+  try {
+    const { tokenizer, tokenizerConfig } = ggufTokenizer(file);
+    const template = tokenizerConfig["chat_template"];
+    return new HfRenderer({
+      folder: path,
+      tokenizer,
+      tokenizerConfig,
+      ...(typeof template === "string" ? { chatTemplate: template } : {}),
+    });
+  } finally {
+    await file.close();
+  }
 }
 
 /**

@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { ConfigError, ModelError } from "../../errors.ts";
 import type { SampledTokens } from "../../types.ts";
 import type { ForwardBackwardResult, Loss, OptimStepOptions, ScoredSequence, TrainingExample } from "../engine.ts";
+import { isGguf } from "../gguf/gguf-file.ts";
 import { checkVocabulary, loadRenderer } from "../hf-renderer.ts";
 import type { Renderer } from "../renderer.ts";
 import type { ModelShape } from "./architecture.ts";
@@ -55,7 +56,7 @@ export class EmbeddedEngineCore {
     const { shape } = parameters;
     const source = options.tokenizerFolder ?? options.modelFolder;
     let renderer: Renderer | undefined;
-    if (source !== undefined && (options.tokenizerFolder !== undefined || existsSync(join(source, "tokenizer.json")))) {
+    if (source !== undefined && (options.tokenizerFolder !== undefined || isGguf(source) || existsSync(join(source, "tokenizer.json")))) {
       renderer = await loadRenderer(source);
       checkVocabulary(renderer, shape.vocabularySize, source);
     }

@@ -4,10 +4,12 @@ import { join } from "node:path";
 import { ModelError } from "../../errors.ts";
 import { readJsonObject, readOptionalJsonObject, writeJsonAtomically } from "../../files/json-file.ts";
 import { replaceFolder } from "../../files/replace-folder.ts";
+import { ggufConfig } from "../gguf/gguf-config.ts";
+import { GgufFile, isGguf } from "../gguf/gguf-file.ts";
 import { hfConfigFromModelShape, type ModelShape, modelShapeFromHfConfig } from "./architecture.ts";
 import { Parameters } from "./parameters.ts";
 import { SafetensorsFile, writeSafetensors } from "./safetensors.ts";
-import { openFolderWeights, type WeightSource } from "./weight-source.ts";
+import { openWeights, type WeightSource } from "./weight-source.ts";
 
 /** Copied from the folder a model came from when it is written: they don't change by training. */
 const companionFiles = [
@@ -19,19 +21,27 @@ const companionFiles = [
   "generation_config.json",
 ] as const;
 
-/** The shape of the model in a folder, from its config.json. @throws ModelError */
+/** The shape of the model in a folder, from its config.json, or in a GGUF file. @throws ModelError */
 export async function readModelShape(folder: string): Promise<ModelShape> {
+  if (isGguf(folder)) {
+    const gguf = await GgufFile.open(folder);
+    try {
+      return modelShapeFromHfConfig(await ggufConfig(gguf), folder);
+    } finally {
+      await gguf.close();
+    }
+  }
   const file = join(folder, "config.json");
   return modelShapeFromHfConfig(await readJsonObject(file), file);
 }
 
 /**
- * Reads a model folder.
+ * Reads a model folder, or a GGUF file.
  * @throws ModelError naming the file and tensor: missing, truncated, of a wrong shape, unexpected, NaN or infinite.
  */
 export async function loadModelFolder(folder: string, options: { readonly trainable?: boolean } = {}): Promise<Parameters> {
   const parameters = new Parameters(await readModelShape(folder), options);
-  await fillWeights(await openFolderWeights(folder), parameters);
+  await fillWeights(await openWeights(folder), parameters);
   return parameters;
 }
 

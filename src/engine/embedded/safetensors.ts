@@ -1,6 +1,7 @@
 /** The safetensors format: 8 bytes of header length, a JSON header, the tensors' bytes. Read as float32, written as F32. */
 import { type FileHandle, open } from "node:fs/promises";
 import { ModelError } from "../../errors.ts";
+import { decodeBfloat16, halfToFloat } from "../half-float.ts";
 import { elementCount } from "./architecture.ts";
 
 const bytesPerElement = { F32: 4, F16: 2, BF16: 2 } as const;
@@ -174,23 +175,6 @@ function decode(bytes: Uint8Array, format: ElementFormat, target: Float32Array):
     return;
   }
   const halves = new Uint16Array(bytes.buffer);
-  if (format === "BF16") {
-    // bfloat16 is the upper half of a float32.
-    const words = new Uint32Array(1);
-    const float = new Float32Array(words.buffer);
-    for (let index = 0; index < halves.length; index++) {
-      words[0] = (halves[index] as number) << 16;
-      target[index] = float[0] as number;
-    }
-    return;
-  }
-  for (let index = 0; index < halves.length; index++) target[index] = halfToFloat(halves[index] as number);
-}
-
-function halfToFloat(half: number): number {
-  const sign = half & 0x8000 ? -1 : 1;
-  const exponent = (half >> 10) & 31;
-  const fraction = half & 1023;
-  if (exponent === 31) return fraction === 0 ? sign * Number.POSITIVE_INFINITY : Number.NaN;
-  return exponent === 0 ? sign * fraction * 2 ** -24 : sign * (1 + fraction / 1024) * 2 ** (exponent - 15);
+  if (format === "BF16") decodeBfloat16(halves, target);
+  else for (let index = 0; index < halves.length; index++) target[index] = halfToFloat(halves[index] as number);
 }

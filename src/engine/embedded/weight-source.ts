@@ -2,6 +2,9 @@
 import { join } from "node:path";
 import { ModelError } from "../../errors.ts";
 import { readOptionalJsonObject } from "../../files/json-file.ts";
+import { ggufConfig } from "../gguf/gguf-config.ts";
+import { GgufFile, isGguf } from "../gguf/gguf-file.ts";
+import { GgufWeights } from "../gguf/gguf-weights.ts";
 import { SafetensorsFile } from "./safetensors.ts";
 
 /** An open set of named tensors, read one by one as float32. */
@@ -21,10 +24,14 @@ export interface WeightSource {
 export const shardIndexName = "model.safetensors.index.json";
 
 /**
- * The weights of a Hugging Face folder: `model.safetensors`, or the shards that `model.safetensors.index.json` names.
+ * The weights of a Hugging Face folder (`model.safetensors`, or the shards that `model.safetensors.index.json` names) or of a GGUF file.
  * @throws ModelError naming a shard that is missing or does not hold what the index says.
  */
-export async function openFolderWeights(folder: string): Promise<WeightSource> {
+export async function openWeights(folder: string): Promise<WeightSource> {
+  if (isGguf(folder)) {
+    const file = await GgufFile.open(folder);
+    return new GgufWeights(file, await ggufConfig(file));
+  }
   const indexPath = join(folder, shardIndexName);
   const index = await readOptionalJsonObject(indexPath);
   return index === undefined ? SafetensorsFile.open(join(folder, "model.safetensors")) : openShards(folder, indexPath, index);
