@@ -58,7 +58,7 @@ export async function openWiring(config: Config, purpose: Purpose): Promise<Open
       purpose === "training"
         ? [await loadQuestions(config.data.train), config.data.dev === undefined ? [] : await loadQuestions(config.data.dev)]
         : [[], []];
-    const retriever = await createRetriever(config.retrieval, await loadCorpus(...corpusPaths(config.retrieval)));
+    const retriever = await createRetriever(config.retrieval, await loadCorpus(corpusPaths(config.retrieval)));
     const main = await policy(config.agent.model, "agent.model", true);
     const ranker =
       hasRanker(config.system) && config.ranker.model !== undefined

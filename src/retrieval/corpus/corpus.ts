@@ -1,6 +1,8 @@
 import { DataError } from "../../errors.ts";
 import type { Document } from "../../types.ts";
-import { jsonLines, shown } from "./json-lines.ts";
+import type { CorpusOptions, Place } from "./corpus-stream.ts";
+import { shown } from "./json-lines.ts";
+import { openCorpus } from "./open-corpus.ts";
 
 /** What the first stage indexes of a document: title and text. */
 export function documentText(document: Document): string {
@@ -13,31 +15,28 @@ export function corpusPaths({ corpus = [] }: { readonly corpus?: string | readon
 }
 
 /**
- * Reads a corpus: JSONL of {id, title, text}, one passage a line, blank lines skipped, further fields ignored. `title`
- * may be missing or empty.
- * @throws DataError naming file and line for malformed JSON, a missing or duplicate id, an empty text, or an empty file.
+ * Reads a whole corpus into memory: what `openCorpus` streams, ids checked for duplicates.
+ * @throws ConfigError and DataError as `openCorpus` does, and DataError for an id that is used twice, naming both places; with
+ * `onSkip` the later passage is left out instead.
  */
-export async function loadCorpus(...files: readonly string[]): Promise<Document[]> {
-  const file = files[0] as string;
+export async function loadCorpus(paths: readonly string[] | string, options: CorpusOptions = {}): Promise<Document[]> {
   const documents: Document[] = [];
-  const lineOfId = new Map<string, number>();
-  for await (const { line, value } of jsonLines(file)) {
-    const place = { file, line };
-    const id = value.id;
-    const title = value.title ?? "";
-    const text = value.text;
-    if (typeof id !== "string" || id === "")
-      throw new DataError(`id must be a non-empty string, got ${shown(id)}: give every passage an id`, place);
-    if (typeof title !== "string")
-      throw new DataError(`title must be a string, got ${shown(title)} (id ${id}): quote it or leave it out`, place);
-    if (typeof text !== "string" || text.trim() === "") {
-      throw new DataError(`text must be a non-empty string, got ${shown(text)} (id ${id}): remove the passage or fill it`, place);
+  const placeOfId = new Map<string, Place>();
+  for await (const { document, place } of await openCorpus(typeof paths === "string" ? [paths] : paths, options)) {
+    const earlier = placeOfId.get(document.id);
+    if (earlier === undefined) {
+      placeOfId.set(document.id, place);
+      documents.push(document);
+      continue;
     }
-    const earlier = lineOfId.get(id);
-    if (earlier !== undefined) throw new DataError(`id ${shown(id)} is already used in line ${earlier}: ids must be unique`, place);
-    lineOfId.set(id, line);
-    documents.push({ id, title, text });
+    const reason = `id ${shown(document.id)} is already used in ${where(earlier, place)}: ids must be unique`;
+    if (options.onSkip === undefined) throw new DataError(reason, place);
+    options.onSkip({ place, reason });
   }
-  if (documents.length === 0) throw new DataError("holds no passage: expected JSONL of {id, title, text}", { file });
   return documents;
+}
+
+function where(earlier: Place, place: Place): string {
+  if (earlier.file === place.file) return earlier.line === undefined ? "the same file" : `line ${earlier.line}`;
+  return earlier.line === undefined ? earlier.file : `${earlier.file}:${earlier.line}`;
 }

@@ -1,52 +1,37 @@
-import { open } from "node:fs/promises";
 import { DataError } from "../../errors.ts";
+import { textLines } from "./text-lines.ts";
 
 /**
- * The objects of a JSONL file with their line numbers (from 1), blank lines skipped, read as a stream.
+ * The objects of a JSONL file with their line numbers (from 1), blank lines skipped, read as a stream; gzip and Zstandard archives too.
  * @throws DataError when the file can't be read or a line is not a JSON object.
  */
 export async function* jsonLines(file: string): AsyncGenerator<{ line: number; value: Record<string, unknown> }> {
-  const handle = await open(file).catch((error: unknown) => {
-    throw unreadable(file, error);
-  });
-  let line = 0;
-  try {
-    for await (const text of handle.readLines()) {
-      line++;
-      if (text.trim() === "") continue;
-      yield { line, value: parseObject(text, { file, line }) };
+  for await (const lines of textLines(file)) {
+    for (const { line, text } of lines) {
+      if (text?.trim() === "") continue;
+      const read = parseObject(text);
+      if ("reason" in read) throw new DataError(read.reason, { file, line });
+      yield { line, value: read.value };
     }
-  } catch (error) {
-    throw isSystemError(error) ? unreadable(file, error) : error;
-  } finally {
-    await handle.close();
   }
 }
 
-function unreadable(file: string, error: unknown): DataError {
-  const reason = isSystemError(error) ? error.code : String(error);
-  return new DataError(`can't be read (${reason}): check the path`, { file }, { cause: error });
-}
-
-function parseObject(text: string, place: { file: string; line: number }): Record<string, unknown> {
+/** The object that a line (undefined: not UTF-8) holds, or why there is none. */
+export function parseObject(text: string | undefined): { readonly value: Record<string, unknown> } | { readonly reason: string } {
+  if (text === undefined) return { reason: "not valid UTF-8: save the file as UTF-8" };
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch (error) {
-    throw new DataError(`not valid JSON (${(error as Error).message}): one JSON object a line is expected`, place, { cause: error });
+    return { reason: `not valid JSON (${(error as Error).message}): one JSON object a line is expected` };
   }
-  if (typeof value !== "object" || value === null || Array.isArray(value)) {
-    throw new DataError(`expected a JSON object, got ${shown(value)}`, place);
-  }
-  return value as Record<string, unknown>;
-}
-
-function isSystemError(error: unknown): error is Error & { code: string } {
-  return error instanceof Error && typeof (error as { code?: unknown }).code === "string";
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return { reason: `expected a JSON object, got ${shown(value)}` };
+  return { value: value as Record<string, unknown> };
 }
 
 /** A value as an error message shows it: its JSON, shortened. */
 export function shown(value: unknown): string {
-  const text = value === undefined ? "nothing" : JSON.stringify(value);
+  const text =
+    value === undefined ? "nothing" : JSON.stringify(value, (_, inner: unknown) => (typeof inner === "bigint" ? String(inner) : inner));
   return text.length > 60 ? `${text.slice(0, 57)}...` : text;
 }
