@@ -1,0 +1,155 @@
+/** How large an index will be, judged by the head of its corpus, and whether it fits. */
+import { statfs } from "node:fs/promises";
+import { freemem } from "node:os";
+import { ConfigError } from "../../errors.ts";
+import { documentText } from "../corpus/corpus.ts";
+import type { CorpusStream } from "../corpus/corpus-stream.ts";
+import { wordsOf } from "../words.ts";
+import type { IndexSettings } from "./index-settings.ts";
+import type { VectorSettings } from "./manifest.ts";
+
+/** What the head of a corpus tells. */
+export interface CorpusSample {
+  /** Passages in all; exact where the sample was all of it. */
+  readonly documents: number;
+  readonly exact: boolean;
+  /** Bytes of a passage as it is stored. */
+  readonly storedBytes: number;
+  /** Different words of a passage. */
+  readonly distinctWords: number;
+}
+
+/** What an index will take, in bytes. */
+export interface IndexEstimate {
+  readonly documents: number;
+  /** Whether `documents` was counted, not judged. */
+  readonly exact: boolean;
+  readonly disk: { readonly texts: number; readonly vectors: number; readonly vectorIndex: number; readonly bm25: number };
+  readonly diskTotal: number;
+  /** At the peak of the build, this process as a whole. */
+  readonly memory: number;
+  /** Disk and memory that are free. */
+  readonly freeDisk: number;
+  readonly freeMemory: number;
+}
+
+/** What the machine has left; a parameter so that tests can be short of it. */
+export interface Machine {
+  /** Bytes free to us on the disk of a folder that exists. */
+  freeDisk(folder: string): Promise<number>;
+  freeMemory(): number;
+}
+
+/** This machine; a container's memory limit counts. */
+export const thisMachine: Machine = {
+  async freeDisk(folder) {
+    const { bavail, bsize } = await statfs(folder);
+    return bavail * bsize;
+  },
+  freeMemory() {
+    const limit = process.constrainedMemory?.() ?? 0;
+    const within = limit > 0 && limit < 2 ** 60 ? limit - process.memoryUsage.rss() : Number.POSITIVE_INFINITY;
+    return Math.max(0, Math.min(freemem(), within));
+  },
+};
+
+const sampledPassages = 20_000;
+const sampledMilliseconds = 3000;
+
+/**
+ * Reads the head of a corpus.
+ * @throws DataError for unusable passages in it, unless the stream was opened to skip them, and where there is no passage at all.
+ */
+export async function sampleCorpus(corpus: CorpusStream, signal?: AbortSignal): Promise<CorpusSample> {
+  const started = performance.now();
+  let [documents, storedBytes, distinctWords, exact] = [0, 0, 0, true];
+  for await (const { document } of corpus) {
+    signal?.throwIfAborted();
+    storedBytes += Buffer.byteLength(JSON.stringify(document)) + 1;
+    if (documents % 16 === 0) distinctWords += new Set(wordsOf(documentText(document))).size;
+    documents++;
+    if (documents < sampledPassages && performance.now() - started < sampledMilliseconds) continue;
+    exact = false;
+    break;
+  }
+  const read = Math.max(1, corpus.bytesRead());
+  const total = exact ? documents : Math.max(documents, Math.round((documents * corpus.totalBytes) / read));
+  const sampled = Math.max(1, documents);
+  return {
+    documents: total,
+    exact,
+    storedBytes: storedBytes / sampled,
+    distinctWords: distinctWords / Math.ceil(sampled / 16),
+  };
+}
+
+/** Bytes of an index with these settings over a corpus like the sample. `dimensions`: of its vectors, 0 where it has none. */
+export function estimateDisk(
+  { documents, storedBytes, distinctWords }: CorpusSample,
+  { kind, vectors }: IndexSettings,
+  dimensions: number,
+): IndexEstimate["disk"] {
+  return {
+    texts: Math.round(documents * (storedBytes + 8)),
+    vectors: kind === "bm25" ? 0 : documents * dimensions * 4,
+    vectorIndex: vectors === undefined ? 0 : Math.round(documents * annBytes(vectors, dimensions)),
+    bm25: kind === "dense" ? 0 : Math.round(documents * distinctWords * postingBytes),
+  };
+}
+
+/** Bytes of a posting on the disk: row and count. */
+const postingBytes = 8;
+
+/** Bytes a vector takes besides itself. */
+function annBytes({ kind, subVectors, bits }: VectorSettings, dimensions: number): number {
+  if (kind === "exact") return 0;
+  const rowId = 8;
+  if (kind === "ivf-rq") return (dimensions * (bits ?? 1)) / 8 + 16 + rowId;
+  // LanceDB's HNSW keeps a byte a dimension and about 40 neighbours of 4 bytes.
+  if (kind === "hnsw") return dimensions + 160 + rowId;
+  return ((subVectors ?? dimensions / 16) * (bits ?? 8)) / 8 + rowId;
+}
+
+/**
+ * @param present bytes that an earlier, unfinished build has already written.
+ * @throws ConfigError telling what is missing, and what to do about it.
+ */
+export function checkFits(estimate: IndexEstimate, folder: string, present: number): void {
+  const { disk, diskTotal, memory, freeDisk, freeMemory, documents } = estimate;
+  const needed = diskTotal - present;
+  if (needed > freeDisk) {
+    const parts = Object.entries({
+      texts: disk.texts,
+      [`vectors of ${documents.toLocaleString("en")} passages`]: disk.vectors,
+      "vector index": disk.vectorIndex,
+      BM25: disk.bm25,
+    }).flatMap(([name, bytes]) => (bytes > 0 ? [`${name} ${bytesText(bytes)}`] : []));
+    throw new ConfigError(
+      `the index needs about ${bytesText(needed)} (${parts.join(", ")}), but the disk of ${folder} has ${bytesText(freeDisk)} free: ${advice(
+        "name a folder on another disk",
+        disk,
+      )}, or go on all the same with --force`,
+    );
+  }
+  if (memory > freeMemory) {
+    throw new ConfigError(
+      `building the index takes about ${bytesText(memory)} of memory, ${bytesText(freeMemory)} are free: end other programs, use a larger machine, ${advice(
+        "choose fewer or shorter passages",
+        disk,
+      )}, or go on all the same with --force`,
+    );
+  }
+}
+
+function advice(first: string, disk: IndexEstimate["disk"]): string {
+  if (disk.vectors < disk.texts + disk.bm25) return first;
+  return `${first}, choose an embedder with fewer dimensions, or do without vectors (kind bm25)`;
+}
+
+/** `12.3 GiB` */
+export function bytesText(bytes: number): string {
+  const units = ["bytes", "KiB", "MiB", "GiB", "TiB"];
+  const power = Math.min(units.length - 1, Math.max(0, Math.floor(Math.log2(Math.max(1, bytes)) / 10)));
+  const amount = bytes / 1024 ** power;
+  return `${power === 0 ? amount : amount.toFixed(amount < 10 ? 1 : 0)} ${units[power]}`;
+}
