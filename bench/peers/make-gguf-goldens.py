@@ -62,12 +62,12 @@ def write_tiny_model():
     writer.add_head_count_kv(config["num_key_value_heads"])
     writer.add_layer_norm_rms_eps(config["rms_norm_eps"])
     writer.add_rope_freq_base(rope["rope_theta"])
-    pieces = ["<unk>", "<s>", "</s>"] + [chr(33 + index) for index in range(94)]
+    pieces = ["<unk>", "<s>", "</s>"] + [chr(33 + index) for index in range(93)] + ["ab"]
     writer.add_tokenizer_model("gpt2")
     writer.add_tokenizer_pre("llama-bpe")
     writer.add_token_list(pieces)
     writer.add_token_types([3, 3, 3] + [1] * 94)
-    writer.add_token_merges([])
+    writer.add_token_merges(["a b"])
     writer.add_bos_token_id(1)
     writer.add_eos_token_id(2)
     writer.add_chat_template("{% for message in messages %}{{ message['content'] }}{% endfor %}")

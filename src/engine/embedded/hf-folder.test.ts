@@ -1,8 +1,10 @@
 import { mkdtemp, readdir, readFile, rm, truncate, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ModelError } from "../../errors.ts";
+import { loadRenderer } from "../hf-renderer.ts";
 import { hfConfigFromModelShape, type ModelShape } from "./architecture.ts";
 import { loadModelFolder, readModelShape, writeModelFolder } from "./hf-folder.ts";
 import { Parameters } from "./parameters.ts";
@@ -44,6 +46,30 @@ async function writeRaw(path: string, header: unknown, data: Uint8Array): Promis
   length.writeBigUInt64LE(BigInt(json.length));
   await writeFile(path, Buffer.concat([length, json, data]));
 }
+
+const fixtures = fileURLToPath(new URL("../../../test/fixtures/engine/", import.meta.url));
+
+describe("a GGUF file", () => {
+  it("gives the weights of the Hugging Face folder it was made from", async () => {
+    const fromGguf = await loadModelFolder(`${fixtures}gguf/tiny-llama3.gguf`);
+    const fromFolder = await loadModelFolder(`${fixtures}tiny-llama3`);
+    expect(fromGguf.specs).toEqual(fromFolder.specs);
+    for (const { name } of fromFolder.specs) expect(fromGguf.view(name), name).toEqual(fromFolder.view(name));
+  });
+
+  it("is exported as a folder that loads again, tokenizer and template included", async () => {
+    const source = `${fixtures}gguf/tiny-llama3.gguf`;
+    const parameters = await loadModelFolder(source);
+    await writeModelFolder(folder, parameters, { source });
+    expect(await readModelShape(folder)).toEqual(await readModelShape(source));
+    expect((await loadModelFolder(folder)).view("model.norm.weight")).toEqual(parameters.view("model.norm.weight"));
+    const [ours, theirs] = [await loadRenderer(folder), await loadRenderer(source)];
+    const conversation = [{ role: "user" as const, content: ["abc"] }];
+    expect(ours.encodeMarkup("a<s>b!")).toEqual(theirs.encodeMarkup("a<s>b!"));
+    expect(ours.stopTokenIds).toEqual(theirs.stopTokenIds);
+    expect(ours.renderConversation(conversation)).toEqual(theirs.renderConversation(conversation));
+  });
+});
 
 describe("model folders", () => {
   it("are read from several files as from one", async () => {

@@ -6,6 +6,7 @@ import { readJsonObject, readOptionalJsonObject, writeJsonAtomically } from "../
 import { replaceFolder } from "../../files/replace-folder.ts";
 import { ggufConfig } from "../gguf/gguf-config.ts";
 import { GgufFile, isGguf } from "../gguf/gguf-file.ts";
+import { ggufTokenizer } from "../gguf/gguf-tokenizer.ts";
 import { hfConfigFromModelShape, type ModelShape, modelShapeFromHfConfig } from "./architecture.ts";
 import { Parameters } from "./parameters.ts";
 import { SafetensorsFile, writeSafetensors } from "./safetensors.ts";
@@ -23,14 +24,7 @@ const companionFiles = [
 
 /** The shape of the model in a folder, from its config.json, or in a GGUF file. @throws ModelError */
 export async function readModelShape(folder: string): Promise<ModelShape> {
-  if (isGguf(folder)) {
-    const gguf = await GgufFile.open(folder);
-    try {
-      return modelShapeFromHfConfig(await ggufConfig(gguf), folder);
-    } finally {
-      await gguf.close();
-    }
-  }
+  if (isGguf(folder)) return modelShapeFromHfConfig(await withGguf(folder, ggufConfig), folder);
   const file = join(folder, "config.json");
   return modelShapeFromHfConfig(await readJsonObject(file), file);
 }
@@ -85,9 +79,18 @@ export async function writeWeights(path: string, parameters: Parameters): Promis
   );
 }
 
+async function withGguf<Result>(path: string, use: (file: GgufFile) => Promise<Result> | Result): Promise<Result> {
+  const file = await GgufFile.open(path);
+  try {
+    return await use(file);
+  } finally {
+    await file.close();
+  }
+}
+
 /** What goes into a written model folder besides the weights. */
 export interface ModelFolderOptions {
-  /** The folder that the model or its tokenizer came from: tokenizer and generation files are copied as they are. */
+  /** The folder or GGUF file that the model or its tokenizer came from: tokenizer and generation files are copied as they are. */
   readonly source?: string;
   /** For generation_config.json, where the source has none. */
   readonly endTokenIds?: readonly number[];
@@ -101,17 +104,30 @@ export async function writeModelFolder(folder: string, parameters: Parameters, o
   const { source, endTokenIds = [] } = options;
   await replaceFolder(folder, async (temporary) => {
     if (endTokenIds.length > 0) await writeJsonAtomically(join(temporary, "generation_config.json"), { eos_token_id: endTokenIds });
-    const original = source === undefined ? undefined : await readOptionalJsonObject(join(source, "config.json"));
-    const config = hfConfigFromModelShape(parameters.shape, idFields(original));
+    const config = hfConfigFromModelShape(parameters.shape, idFields(await configOf(source)));
     await writeJsonAtomically(join(temporary, "config.json"), config);
     await writeWeights(join(temporary, "model.safetensors"), parameters);
-    if (source === undefined) return;
-    for (const file of companionFiles) {
-      await copyFile(join(source, file), join(temporary, file)).catch((error: NodeJS.ErrnoException) => {
-        if (error.code !== "ENOENT") throw error;
-      });
-    }
+    if (source !== undefined) await writeCompanions(source, temporary);
   });
+}
+
+async function configOf(source: string | undefined): Promise<Record<string, unknown> | undefined> {
+  if (source === undefined) return undefined;
+  return isGguf(source) ? withGguf(source, ggufConfig) : readOptionalJsonObject(join(source, "config.json"));
+}
+
+async function writeCompanions(source: string, folder: string): Promise<void> {
+  if (isGguf(source)) {
+    const { tokenizer, tokenizerConfig } = await withGguf(source, ggufTokenizer);
+    await writeJsonAtomically(join(folder, "tokenizer.json"), tokenizer);
+    await writeJsonAtomically(join(folder, "tokenizer_config.json"), tokenizerConfig);
+    return;
+  }
+  for (const file of companionFiles) {
+    await copyFile(join(source, file), join(folder, file)).catch((error: NodeJS.ErrnoException) => {
+      if (error.code !== "ENOENT") throw error;
+    });
+  }
 }
 
 /** `bos_token_id` and the like: of the tokenizer, not of the shape. */

@@ -38,7 +38,7 @@ function blockFormat(name: string, block: number, bytes: number, decodeBlock: Bl
 
 /** The bytes in a buffer of their own, as typed arrays of wider numbers need. */
 function aligned(source: Uint8Array): ArrayBuffer {
-  return source.slice().buffer as ArrayBuffer;
+  return new Uint8Array(source).buffer;
 }
 
 function decodeHalves(source: Uint8Array, target: Float32Array): void {

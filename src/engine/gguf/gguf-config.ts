@@ -68,15 +68,18 @@ async function ropeScaling(file: GgufFile, theta: number, headSize: number): Pro
   if (file.shapeOf(ropeFactorsName) === undefined) return undefined;
   const divisors = new Float32Array(headSize / 2);
   await file.readInto(ropeFactorsName, [divisors.length], divisors);
-  const factor = Math.max(...divisors);
   const { low_freq_factor: low, high_freq_factor: high, original_max_position_embeddings: original } = llama3;
-  const expected = divisors.map((_, pair) => {
+  /** How much of a pair's frequency stays as it is. */
+  const shareOf = (pair: number): number => {
     const turns = (original * theta ** (-pair / divisors.length)) / (2 * Math.PI);
-    const share = Math.min(1, Math.max(0, (turns - low) / (high - low)));
-    return 1 / (share + (1 - share) / factor);
-  });
+    return Math.min(1, Math.max(0, (turns - low) / (high - low)));
+  };
+  // The slowest pair is scaled most: it tells the factor.
+  const slowest = divisors.length - 1;
+  const factor = (1 - shareOf(slowest)) / (1 / (divisors[slowest] as number) - shareOf(slowest));
+  const expected = divisors.map((_, pair) => 1 / (shareOf(pair) + (1 - shareOf(pair)) / factor));
   if (expected.some((divisor, pair) => Math.abs(divisor - (divisors[pair] as number)) > 1e-3 * divisor)) {
     throw new ModelError(`${file.path}: ${ropeFactorsName} does not hold the frequency divisors of Llama 3: this scaling is not supported`);
   }
-  return { rope_type: "llama3", factor, ...llama3 };
+  return { rope_type: "llama3", factor: Number(factor.toPrecision(5)), ...llama3 };
 }
