@@ -7,10 +7,11 @@ import { bm25Retriever, denseRetriever, type Retriever } from "./retriever.ts";
 
 /** The first stage that the configuration's `retrieval` section asks for, in memory over these documents. */
 export async function createRetriever(config: RetrievalConfig, documents: readonly Document[]): Promise<Retriever> {
-  const { kind, embedder, k1, b, cacheSize } = config;
+  const { kind = "dense", embedder, k1, b, cacheSize } = config;
   if (kind === "bm25") return bm25Retriever({ documents, k1, b, cacheSize });
-  if (kind === "hybrid" || embedder.kind !== "hashed")
-    throw new ConfigError(`retrieval.kind: ${kind} with the ${embedder.kind} embedder needs an index folder`);
+  const { kind: embedderKind = "hashed" } = embedder;
+  if (kind === "hybrid" || embedderKind !== "hashed")
+    throw new ConfigError(`retrieval.kind: ${kind} with the ${embedderKind} embedder needs an index folder`);
   const { dimensions, idfPower } = embedder;
   return denseRetriever({ documents, cacheSize, embedder: HashedEmbedder.fit(documents.map(documentText), { dimensions, idfPower }) });
 }
