@@ -3,9 +3,10 @@
 Run once, by hand, and commit the result; nothing in the project needs Python afterwards:
 
     python bench/peers/make-goldens.py [NAME ...]      # the models, or only those named
+    python bench/peers/make-goldens.py --adapters      # the LoRA adapters, after the models
     python bench/peers/make-goldens.py --tokenizer     # the token ids, after make-tokenizers.ts
 
-Needs torch, transformers, tokenizers, safetensors (CPU builds do); the versions used are written into each golden file.
+Needs torch, transformers, tokenizers, safetensors, peft (CPU builds do); the versions used are written into each golden file.
 
 Each model folder holds a Hugging Face folder (config.json, generation_config.json, model.safetensors; f32 weights) and
 
@@ -218,7 +219,8 @@ def clipped_surrogate(distributions, examples):
 def gradients(model, loss):
     model.zero_grad()
     loss.backward(retain_graph=True)
-    return {name: parameter.grad.clone() for name, parameter in model.named_parameters()}
+    plain = lambda name: name.removeprefix("base_model.model.").replace(".default.", ".")  # peft's names as in its files
+    return {plain(name): parameter.grad.clone() for name, parameter in model.named_parameters() if parameter.requires_grad}
 
 
 def greedy(model, prompts, tokens):
@@ -247,7 +249,10 @@ def make_model(name, model, old_rope_spelling, seed):
     randomise(model, seed)
     model.eval()
     write_checkpoint(model, folder, old_rope_spelling)
-    model = model.double()
+    write_golden(name, folder, model.double(), seed)
+
+
+def write_golden(name, folder, model, seed):
     examples = make_batch(seed + 1)
     with torch.no_grad():
         before = token_logprobs(forward(model, examples)[1], examples)
@@ -272,6 +277,34 @@ def make_model(name, model, old_rope_spelling, seed):
     assert all(math.isfinite(golden[key]["loss"]) for key in ("crossEntropy", "clippedSurrogate"))
     (folder / "golden.json").write_text(json.dumps(golden, indent=1) + "\n")
     print(name, golden["crossEntropy"], {k: v for k, v in golden["clippedSurrogate"].items() if k != "options"})
+
+
+ADAPTERS = {
+    "tiny-qwen2": dict(r=4, lora_alpha=6, target_modules=["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"]),
+    "tiny-llama": dict(r=3, lora_alpha=3, target_modules=["q_proj", "v_proj"], use_rslora=True),
+}
+
+
+def make_adapter(base, options, seed):
+    """<base>-lora: the adapter as peft writes it, and what PyTorch computes with it on the base model."""
+    import peft
+
+    folder = FOLDER / f"{base}-lora"
+    model = transformers.AutoModelForCausalLM.from_pretrained(FOLDER / base, dtype=torch.float32)
+    model = peft.get_peft_model(model, peft.LoraConfig(task_type="CAUSAL_LM", lora_dropout=0.0, **options))
+    generator = torch.Generator().manual_seed(seed)
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            if "lora_" in name:
+                parameter.copy_(0.25 * torch.randn(parameter.shape, generator=generator))
+    model.eval()
+    model.save_pretrained(folder)
+    (folder / "README.md").unlink(missing_ok=True)
+    path = folder / "adapter_config.json"
+    config = json.loads(path.read_text()) | {"base_model_name_or_path": base}
+    config["target_modules"].sort()
+    path.write_text(json.dumps(config, indent=2) + "\n")
+    write_golden(folder.name, folder, model.double(), seed)
 
 
 STRINGS = [
@@ -305,13 +338,17 @@ def make_tokenizer_golden(name):
 if __name__ == "__main__":
     arguments = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     arguments.add_argument("models", nargs="*", help="make only these")
+    arguments.add_argument("--adapters", action="store_true", help="make the adapters only")
     arguments.add_argument("--tokenizer", action="store_true", help="make the tokenizer goldens only")
     options = arguments.parse_args()
-    if options.tokenizer:
+    torch.set_num_threads(2)
+    if options.adapters:
+        for index, (base, adapter) in enumerate(ADAPTERS.items()):
+            make_adapter(base, adapter, 1000 + 150 * index)
+    elif options.tokenizer:
         for name in ("tokenizer", "tokenizer-folded"):
             make_tokenizer_golden(name)
     else:
-        torch.set_num_threads(2)
         for index, (name, (model, old_rope_spelling)) in enumerate(models().items()):
             if not options.models or name in options.models:
                 make_model(name, model, old_rope_spelling, 100 * (index + 1))

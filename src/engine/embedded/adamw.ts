@@ -1,7 +1,7 @@
-/** AdamW (Loshchilov and Hutter) over the flat buffers of `Parameters`. */
+/** AdamW (Loshchilov and Hutter) over flat buffers. */
 import type { OptimStepOptions } from "../engine.ts";
 import { type AdamWKernel, createAdamWKernel } from "./adamw-kernel.ts";
-import type { Parameters } from "./parameters.ts";
+import type { FlatParameters } from "./flat-parameters.ts";
 
 /** A run of numbers with one rule for weight decay. */
 interface DecaySpan {
@@ -11,7 +11,7 @@ interface DecaySpan {
 }
 
 /** Norm gains and biases are not decayed. Neighbours with the same rule are joined. */
-function decaySpans(parameters: Parameters): DecaySpan[] {
+function decaySpans(parameters: FlatParameters): DecaySpan[] {
   const spans: DecaySpan[] = [];
   for (const { parameter, offset, length } of parameters.spans) {
     const decayed = parameter.kind === "linear" || parameter.kind === "embedding";
@@ -36,7 +36,7 @@ export function gradientNorm(gradients: Float32Array): number {
   return Math.sqrt(even + odd);
 }
 
-const kernels = new WeakMap<Parameters, AdamWKernel>();
+const kernels = new WeakMap<FlatParameters, AdamWKernel>();
 
 /** What every number of a run is updated with. */
 interface Update {
@@ -48,7 +48,7 @@ interface Update {
 }
 
 /** The kernel of parameters whose buffers share one memory. */
-function kernelOf(parameters: Parameters): AdamWKernel | undefined {
+function kernelOf(parameters: FlatParameters): AdamWKernel | undefined {
   let kernel = kernels.get(parameters);
   if (kernel === undefined && parameters.memory !== undefined) {
     kernel = createAdamWKernel(parameters.memory);
@@ -57,7 +57,7 @@ function kernelOf(parameters: Parameters): AdamWKernel | undefined {
   return kernel;
 }
 
-function updateWithKernel(kernel: AdamWKernel, parameters: Parameters, start: number, end: number, update: Update): void {
+function updateWithKernel(kernel: AdamWKernel, parameters: FlatParameters, start: number, end: number, update: Update): void {
   const { weights, gradients, firstMoments, secondMoments } = parameters;
   const at = (buffer: Float32Array) => buffer.byteOffset + start * 4;
   const { beta1, beta2, eps } = update.options;
@@ -68,7 +68,7 @@ function updateWithKernel(kernel: AdamWKernel, parameters: Parameters, start: nu
 }
 
 /** The same for buffers too large for one memory. */
-export function updateInScript(parameters: Parameters, start: number, end: number, update: Update): void {
+export function updateInScript(parameters: FlatParameters, start: number, end: number, update: Update): void {
   const { weights, gradients, firstMoments, secondMoments } = parameters;
   const { beta1, beta2, eps } = update.options;
   for (let index = start; index < end; index++) {
@@ -86,7 +86,7 @@ export function updateInScript(parameters: Parameters, start: number, end: numbe
  * @returns the gradient's norm before clipping.
  * @throws RangeError when that norm is not finite; the weights and moments are then untouched, the gradients cleared.
  */
-export function adamWStep(parameters: Parameters, step: number, options: OptimStepOptions): number {
+export function adamWStep(parameters: FlatParameters, step: number, options: OptimStepOptions): number {
   const norm = gradientNorm(parameters.gradients);
   if (!Number.isFinite(norm)) {
     parameters.gradients.fill(0);

@@ -9,6 +9,8 @@
 import { GraphBuilder, microsoft, type Value } from "../../onnx/onnx-model.ts";
 import type { ModelShape } from "./architecture.ts";
 import { graphParameters } from "./graph-parameters.ts";
+import type { LoraShape } from "./lora.ts";
+import { adapterInputs, adapterRanks } from "./sampling-adapter.ts";
 
 /** `extend`: any number of new tokens a row; `step`: one. */
 export type DecodeGraphKind = "extend" | "step";
@@ -23,15 +25,22 @@ export const newKeysName = (layer: number) => `newKeys.${layer}`;
 export const newValuesName = (layer: number) => `newValues.${layer}`;
 
 /**
- * Inputs: the model's `graphParameters`; `tokens` [B*T]; `positions` [B, T]; `pastMask` [B, 1, 1, S] (0, or `maskedScore` for
+ * Inputs: the model's `graphParameters` and those of an adapter; `tokens` [B*T]; `positions` [B, T]; `pastMask` [B, 1, 1, S] (0, or `maskedScore` for
  * an empty slot); `inverseTemperature` [B, 1]; the tables `queryCosine`, `querySine` (scaled by 1/sqrt(headSize)), `cosine`, `sine`;
  * `pastKeys.N`, `pastValues.N` [B, keyValueHeads, S, headSize]. The extend graph also takes `newMask` [1, 1, group*T, T] (causal, tiled
  * over the query heads that share a key head) and `last` [B], the index of each row's last valid new token in [B*T].
  * Outputs: `probabilities` [B, vocabulary]; `newKeys.N`, `newValues.N` [B, T, keyValueHeads*headSize].
  */
-export function decodeGraph(shape: ModelShape, kind: DecodeGraphKind): Uint8Array {
+export function decodeGraph(shape: ModelShape, kind: DecodeGraphKind, lora?: LoraShape): Uint8Array {
   const graph = new GraphBuilder();
-  for (const parameter of graphParameters(shape)) graph.input(parameter.name, "float", parameter.shape);
+  const ranks = adapterRanks(shape, lora);
+  for (const { name, shape: size } of graphParameters(shape)) {
+    graph.input(name, "float", size);
+    const rank = ranks.get(name);
+    if (rank === undefined) continue;
+    graph.input(adapterInputs(name).a, "float", [rank, size[1] as number]);
+    graph.input(adapterInputs(name).b, "float", [size[0] as number, rank]);
+  }
   const length = kind === "step" ? 1 : "T";
   const tokens = graph.input("tokens", "int64", ["N"]);
   graph.input("positions", "int64", ["B", length]);
@@ -44,7 +53,7 @@ export function decodeGraph(shape: ModelShape, kind: DecodeGraphKind): Uint8Arra
     graph.input("newMask", "float", [1, 1, "groupT", "T"]);
     graph.input("last", "int64", ["B"]);
   }
-  const shared = sharedValues(graph, shape, kind);
+  const shared: SharedValues = { ...shapeValues(graph, shape, kind), adapted: new Set(ranks.keys()) };
   let x = graph.apply("Gather", ["embedding", tokens]);
   if (kind === "step") x = transposed(graph, x);
   for (let layer = 0; layer < shape.layers; layer++) {
@@ -54,13 +63,18 @@ export function decodeGraph(shape: ModelShape, kind: DecodeGraphKind): Uint8Arra
     graph.output(newValuesName(layer), "float", ["B", length, shape.keyValueHeads * shape.headSize]);
   }
   const normed = norm(graph, shape, kind === "step" ? transposed(graph, x) : x, "finalNorm");
-  const logits = linear(graph, normed, shape.tiedHead ? "embedding" : "head");
+  const logits = linear(graph, shared, normed, shape.tiedHead ? "embedding" : "head");
   graph.node("Softmax", [graph.apply("Mul", [logits, inverseTemperature])], ["probabilities"], { axis: -1 });
   graph.output("probabilities", "float", ["B", shape.vocabularySize]);
   return graph.build();
 }
 
-interface SharedValues {
+interface SharedValues extends ShapeValues {
+  /** Names of the parameters that have an adapter. */
+  readonly adapted: ReadonlySet<string>;
+}
+
+interface ShapeValues {
   /** Shape values [B, T, width of queries, keys and values] and [B, T, ...heads]. */
   readonly projected: Value;
   /** Sizes of past and new, to split the attention weights. */
@@ -69,7 +83,7 @@ interface SharedValues {
   readonly pastMask: Value;
 }
 
-function sharedValues(graph: GraphBuilder, shape: ModelShape, kind: DecodeGraphKind): SharedValues {
+function shapeValues(graph: GraphBuilder, shape: ModelShape, kind: DecodeGraphKind): ShapeValues {
   const width = (shape.heads + 2 * shape.keyValueHeads) * shape.headSize;
   const past = graph.apply("Shape", ["pastMask"], { start: 3, end: 4 });
   if (kind === "step") {
@@ -93,13 +107,22 @@ function norm(graph: GraphBuilder, shape: ModelShape, x: Value, gain: Value): Va
 }
 
 /** x [N, in] -> [N, out]. */
-function linear(graph: GraphBuilder, x: Value, weight: Value, added?: Value): Value {
-  return graph.apply("Gemm", added === undefined ? [x, weight] : [x, weight, added], { transB: 1 });
+function linear(graph: GraphBuilder, { adapted }: SharedValues, x: Value, weight: Value, added?: Value): Value {
+  const y = graph.apply("Gemm", added === undefined ? [x, weight] : [x, weight, added], { transB: 1 });
+  if (!adapted.has(weight)) return y;
+  const { a, b } = adapterInputs(weight);
+  return graph.apply("Gemm", [graph.apply("Gemm", [x, a], { transB: 1 }), b, y], { transB: 1 });
 }
 
-/** x [N, in] -> [out, N]: with the weights on the left, only the few rows of x are packed, not the weights. */
-function columns(graph: GraphBuilder, weight: Value, x: Value, added?: Value): Value {
-  return graph.apply("Gemm", added === undefined ? [weight, x] : [weight, x, added], { transB: 1 });
+/**
+ * x -> [out, N]: with the weights on the left, only the few rows of x are packed, not the weights. `transB` 1: x is [N, in]; 0: it is
+ * [in, N].
+ */
+function columns(graph: GraphBuilder, { adapted }: SharedValues, weight: Value, x: Value, transB: 0 | 1, added?: Value): Value {
+  const y = graph.apply("Gemm", added === undefined ? [weight, x] : [weight, x, added], { transB });
+  if (!adapted.has(weight)) return y;
+  const { a, b } = adapterInputs(weight);
+  return graph.apply("Gemm", [b, graph.apply("Gemm", [a, x], { transB }), y]);
 }
 
 function transposed(graph: GraphBuilder, x: Value): Value {
@@ -122,22 +145,23 @@ function decoderLayer(
   const parameter = (role: string) => `layers.${layer}.${role}`;
   const normed = norm(graph, shape, kind === "step" ? transposed(graph, x) : x, parameter("attentionNorm"));
   const bias = shape.qkvBias ? parameter("queryKeyValueBias") : undefined;
-  const projected = graph.apply("Reshape", [linear(graph, normed, parameter("queryKeyValue"), bias), shared.projected]);
+  const projected = graph.apply("Reshape", [linear(graph, shared, normed, parameter("queryKeyValue"), bias), shared.projected]);
   let attended = attention(graph, shape, kind, layer, projected, shared);
   if (kind === "step") {
-    const afterAttention = columns(graph, parameter("attentionOutput"), attended, x);
+    const afterAttention = columns(graph, shared, parameter("attentionOutput"), attended, 1, x);
     const inner = norm(graph, shape, transposed(graph, afterAttention), parameter("feedForwardNorm"));
-    const activated = swiglu(graph, columns(graph, parameter("gateUp"), inner), 0);
-    return graph.apply("Gemm", [parameter("down"), activated, afterAttention]);
+    const activated = swiglu(graph, columns(graph, shared, parameter("gateUp"), inner, 1), 0);
+    return columns(graph, shared, parameter("down"), activated, 0, afterAttention);
   }
   let residual = x;
   if (keep !== undefined) {
     attended = graph.apply("Gather", [attended, keep]);
     residual = graph.apply("Gather", [x, keep]);
   }
-  const afterAttention = linear(graph, attended, parameter("attentionOutput"), residual);
+  const afterAttention = linear(graph, shared, attended, parameter("attentionOutput"), residual);
   const inner = norm(graph, shape, afterAttention, parameter("feedForwardNorm"));
-  return linear(graph, swiglu(graph, linear(graph, inner, parameter("gateUp")), 1), parameter("down"), afterAttention);
+  const activated = swiglu(graph, linear(graph, shared, inner, parameter("gateUp")), 1);
+  return linear(graph, shared, activated, parameter("down"), afterAttention);
 }
 
 function swiglu(graph: GraphBuilder, gateUp: Value, axis: number): Value {

@@ -2,6 +2,7 @@
 
 import type { Value } from "../../onnx/onnx-model.ts";
 import type { ModelShape } from "./architecture.ts";
+import { adapterNames, isAdapted, type LoraShape, loraScale } from "./lora.ts";
 import { attention } from "./ops/attention.ts";
 import { linear } from "./ops/linear.ts";
 import { reshape, transpose } from "./ops/reshape.ts";
@@ -77,25 +78,35 @@ export function selectedQueries(tape: Tape, shape: ModelShape, context: LayerCon
   return { rows, positions, mask, flatHeads: flat(shape.heads), splitHeads: split(shape.heads) };
 }
 
-/**
- * x [B*T, hidden] through one layer. `parameter` gives the graph value of one of the layer's tensors by the end of its
- * Hugging Face name, e.g. `mlp.up_proj.weight`. With `selected` (the last layer) the result is [B*R, hidden].
- */
+/** The graph values of a layer's tensors. */
+export interface LayerWeights {
+  /** By the end of a tensor's Hugging Face name, e.g. `mlp.up_proj.weight`. */
+  readonly parameter: (suffix: string) => Value;
+  /** Which projections have an adapter besides. */
+  readonly lora: LoraShape | undefined;
+}
+
+/** x [B*T, hidden] through one layer. With `selected` (the last layer) the result is [B*R, hidden]. */
 export function decoderLayer(
   tape: Tape,
   shape: ModelShape,
   x: Value,
-  parameter: (suffix: string) => Value,
+  { parameter, lora }: LayerWeights,
   context: LayerContext,
   selected?: SelectedQueries,
 ): Value {
   const { heads, keyValueHeads, headSize, hiddenSize, rmsNormEps } = shape;
   const queries = selected ?? context.queries;
   const pick = (rows: Value) => (selected === undefined ? rows : selectRows(tape, rows, selected.rows));
+  const multiply = (input: Value, weight: string, addend?: Parameters<typeof linear>[3]): Value => {
+    if (!isAdapted(lora, weight)) return linear(tape, input, parameter(weight), addend);
+    const { a, b } = adapterNames(weight);
+    return linear(tape, input, parameter(weight), addend, { a: parameter(a), b: parameter(b), scale: loraScale(lora) });
+  };
   const normalised = rmsNorm(tape, x, parameter("input_layernorm.weight"), hiddenSize, rmsNormEps);
   const project = (input: Value, name: "q_proj" | "k_proj" | "v_proj"): Value => {
     const bias = shape.qkvBias ? { bias: parameter(`self_attn.${name}.bias`) } : undefined;
-    return linear(tape, input, parameter(`self_attn.${name}.weight`), bias);
+    return multiply(input, `self_attn.${name}.weight`, bias);
   };
   const headNorm = (projected: Value, count: number, name: "q_norm" | "k_norm"): Value => {
     if (!shape.queryKeyNorm) return projected;
@@ -129,10 +140,10 @@ export function decoderLayer(
   });
   const separate = reshape(tape, attended, [0, heads, -1, headSize], [0, keyValueHeads, -1, headSize]);
   const merged = reshape(tape, transpose(tape, separate, [0, 2, 1, 3]), [-1, heads * headSize], queries.splitHeads);
-  const afterAttention = linear(tape, merged, parameter("self_attn.o_proj.weight"), { residual: pick(x) });
+  const afterAttention = multiply(merged, "self_attn.o_proj.weight", { residual: pick(x) });
 
   const inner = rmsNorm(tape, afterAttention, parameter("post_attention_layernorm.weight"), hiddenSize, rmsNormEps);
-  const gate = linear(tape, inner, parameter("mlp.gate_proj.weight"));
-  const up = linear(tape, inner, parameter("mlp.up_proj.weight"));
-  return linear(tape, swiglu(tape, gate, up), parameter("mlp.down_proj.weight"), { residual: afterAttention });
+  const gate = multiply(inner, "mlp.gate_proj.weight");
+  const up = multiply(inner, "mlp.up_proj.weight");
+  return multiply(swiglu(tape, gate, up), "mlp.down_proj.weight", { residual: afterAttention });
 }

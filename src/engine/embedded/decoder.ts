@@ -3,8 +3,10 @@ import * as ort from "onnxruntime-node";
 import { createSession, floatTensor } from "../../onnx/session.ts";
 import { cacheFloatsPerToken, decodeGraph, pastKeysName, pastValuesName } from "./decode-graph.ts";
 import { KeyValueCache } from "./kv-cache.ts";
+import type { AdapterParameters } from "./lora.ts";
 import type { Parameters } from "./parameters.ts";
 import { causalMask, maskedScore, rotaryTables } from "./runtime.ts";
+import { adapterFeeds } from "./sampling-adapter.ts";
 
 /** Both graphs' sessions and the cache of the sequences in the batch. */
 export class Decoder {
@@ -15,6 +17,7 @@ export class Decoder {
 
   private constructor(
     readonly parameters: Parameters,
+    private readonly adapter: AdapterParameters | undefined,
     private readonly extendSession: ort.InferenceSession,
     private readonly stepSession: ort.InferenceSession,
   ) {
@@ -35,12 +38,18 @@ export class Decoder {
       queryCosine: scaled(tables.cosine),
       querySine: scaled(tables.sine),
     };
+    this.takeAdapter();
   }
 
-  static async create(parameters: Parameters, threads: number): Promise<Decoder> {
-    const extend = await createSession(decodeGraph(parameters.shape, "extend"), threads);
-    const step = await createSession(decodeGraph(parameters.shape, "step"), threads);
-    return new Decoder(parameters, extend, step);
+  static async create(parameters: Parameters, threads: number, adapter?: AdapterParameters): Promise<Decoder> {
+    const extend = await createSession(decodeGraph(parameters.shape, "extend", adapter?.lora), threads);
+    const step = await createSession(decodeGraph(parameters.shape, "step", adapter?.lora), threads);
+    return new Decoder(parameters, adapter, extend, step);
+  }
+
+  /** Uses the adapter as it is now: what it learns later is not seen until the next call. */
+  takeAdapter(): void {
+    if (this.adapter !== undefined) Object.assign(this.feeds, adapterFeeds(this.adapter));
   }
 
   /**

@@ -1,9 +1,8 @@
 /** The embedded engine: trains and samples one model in a worker thread, so that this one stays responsive. */
-import { createRequire } from "node:module";
-import { dirname, join } from "node:path";
-import { pathToFileURL } from "node:url";
-import { Worker } from "node:worker_threads";
+import type { Worker } from "node:worker_threads";
 import { InfrastructureError } from "../../errors.ts";
+import { fromPlainError } from "../../threads/plain-error.ts";
+import { startWorker } from "../../threads/start-worker.ts";
 import type { SampledTokens } from "../../types.ts";
 import type {
   ForwardBackwardResult,
@@ -16,7 +15,7 @@ import type {
 } from "../engine.ts";
 import type { ModelShape } from "./architecture.ts";
 import type { EmbeddedEngineCore, EmbeddedEngineOptions } from "./engine-core.ts";
-import { fromPlainError, type PlainMethod, type PlainOutcome, type WorkerAnswer, type WorkerCall } from "./worker-protocol.ts";
+import type { PlainMethod, PlainOutcome, WorkerAnswer, WorkerCall } from "./worker-protocol.ts";
 
 export type { EmbeddedEngineOptions } from "./engine-core.ts";
 
@@ -36,7 +35,7 @@ interface WaitingSample {
  * @throws ConfigError for options that contradict one another; ModelError for a model folder that can't be used.
  */
 export async function createEmbeddedEngine(options: EmbeddedEngineOptions): Promise<EmbeddedEngine> {
-  const worker = startWorker(options);
+  const worker = startWorker(import.meta.url, "worker", options);
   try {
     return new EmbeddedEngine(worker, await creation(worker));
   } catch (error) {
@@ -221,13 +220,4 @@ function listenForAborts(batch: readonly WaitingSample[], aborted: Int32Array): 
   return () => {
     for (const [signal, abort] of listeners) signal.removeEventListener("abort", abort);
   };
-}
-
-function startWorker(options: EmbeddedEngineOptions): Worker {
-  const source = import.meta.url;
-  if (!source.endsWith(".ts")) return new Worker(new URL("./worker.js", source), { workerData: options });
-  // Run from source (tests, scripts): the worker registers the TypeScript loader for itself before it imports anything.
-  const loader = pathToFileURL(join(dirname(createRequire(source).resolve("tsx/package.json")), "dist", "esm", "api", "index.mjs")).href;
-  const start = `import { register } from ${JSON.stringify(loader)}; register(); await import(${JSON.stringify(new URL("./worker.ts", source).href)});`;
-  return new Worker(new URL(`data:text/javascript,${encodeURIComponent(start)}`), { workerData: options, execArgv: [] });
 }

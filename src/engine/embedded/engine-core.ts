@@ -117,7 +117,7 @@ export class EmbeddedEngineCore {
   private usePublished(): void {
     this.published = true;
     this.sampler.policyVersion = this.policyVersion;
-    this.sampler.clearPrefixCache();
+    this.sampler.useWeights();
   }
 }
 

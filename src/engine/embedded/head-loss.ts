@@ -97,7 +97,7 @@ function coefficient(tape: Tape, logprob: Value, term: (column: TermColumn) => V
 /**
  * Adds the head to the graph. `hidden` [M, hiddenSize] are the normalised rows, `matrix` [V, hiddenSize]. Declares the inputs
  * `labels` [M, 1], `terms` [M, 8] (with gradients) and, when masked, `maskTable` and `maskIndex`; the outputs `logprobs` [M, 1]
- * and `entropies` [M, 1]; with gradients also `labelGradient` [M, hiddenSize], the part of the matrix's gradient that falls on
+ * and `entropies` [M, 1]; where the matrix is trained also `labelGradient` [M, hiddenSize], the part of its gradient that falls on
  * the rows of the labels and is added on the host.
  */
 export function headLoss(tape: Tape, hidden: Value, matrix: Value, vocabularySize: number, hiddenSize: number, variant: HeadVariant): void {
@@ -136,7 +136,7 @@ export function headLoss(tape: Tape, hidden: Value, matrix: Value, vocabularySiz
   join(logprobs, "logprobs", 1);
   join(entropies, "entropies", 1);
   if (terms === undefined) return;
-  join(labelGradients, "labelGradient", hiddenSize);
+  if (tape.isTracked(matrix)) join(labelGradients, "labelGradient", hiddenSize);
   tape.setGradient(hidden, variant.chunks === 1 ? (hiddenGradients[0] as Value) : tape.apply("Concat", hiddenGradients, { axis: 0 }));
 }
 

@@ -1,7 +1,6 @@
 /** Model folders in the Hugging Face format: what transformers writes is read here, and the other way round. */
 import { copyFile } from "node:fs/promises";
 import { join } from "node:path";
-import { ModelError } from "../../errors.ts";
 import { readJsonObject, readOptionalJsonObject, writeJsonAtomically } from "../../files/json-file.ts";
 import { replaceFolder } from "../../files/replace-folder.ts";
 import { ggufConfig } from "../gguf/gguf-config.ts";
@@ -10,7 +9,7 @@ import { ggufTokenizer } from "../gguf/gguf-tokenizer.ts";
 import { hfConfigFromModelShape, type ModelShape, modelShapeFromHfConfig } from "./architecture.ts";
 import { Parameters } from "./parameters.ts";
 import { SafetensorsFile, writeSafetensors } from "./safetensors.ts";
-import { openWeights, type WeightSource } from "./weight-source.ts";
+import { fillTensors, openWeights, type WeightSource } from "./weight-source.ts";
 
 /** Copied from the folder a model came from when it is written: they don't change by training. */
 const companionFiles = [
@@ -47,23 +46,12 @@ export async function readWeights(path: string, parameters: Parameters): Promise
   await fillWeights(await SafetensorsFile.open(path), parameters);
 }
 
-/** Fills the weights from a source that holds exactly the model's tensors, and closes it. */
-async function fillWeights(source: WeightSource, parameters: Parameters): Promise<void> {
-  const { path } = source;
-  try {
-    const expected = new Set(parameters.specs.map((spec) => spec.name));
-    const surplus = source.names.find((name) => !expected.has(name) && !isDerived(name, parameters.shape));
-    if (surplus !== undefined)
-      throw new ModelError(`${path}: tensor ${surplus} does not belong to a ${parameters.shape.architecture} model of this config.json`);
-    for (const { name, shape } of parameters.specs) {
-      const weights = parameters.view(name);
-      await source.readInto(name, shape, weights);
-      const bad = weights.findIndex((weight) => !Number.isFinite(weight));
-      if (bad >= 0) throw new ModelError(`${path}: tensor ${name} holds ${weights[bad]} at index ${bad}: the weights are damaged`);
-    }
-  } finally {
-    await source.close();
-  }
+function fillWeights(source: WeightSource, parameters: Parameters): Promise<void> {
+  const { shape } = parameters;
+  return fillTensors(source, parameters, {
+    whole: `a ${shape.architecture} model of this config.json`,
+    isDerived: (name) => isDerived(name, shape),
+  });
 }
 
 /** Tensors that some writers store although they follow from others. */

@@ -1,6 +1,5 @@
 import type * as ort from "onnxruntime-node";
 import { createSession, floatTensor } from "../../onnx/session.ts";
-import type { ModelShape } from "./architecture.ts";
 import {
   CausalMasks,
   type Executor,
@@ -15,36 +14,40 @@ import {
 import { termColumns } from "./head-loss.ts";
 import { headGraph, layerGraph, layerSuffixes } from "./layer-graphs.ts";
 import type { MicroBatch } from "./micro-batch.ts";
-import type { Parameters } from "./parameters.ts";
 import type { RotaryTables } from "./runtime.ts";
 import { accumulatedName, gradientName } from "./tape.ts";
 import { embeddingName, finalNormName, headName, layerPrefix } from "./train-graph.ts";
+import type { TrainedModel } from "./trained-model.ts";
 
 /** Runs a micro-batch layer by layer: every layer's forward pass is computed twice, but only one layer's activations exist at a time. */
 export class LayerExecutor implements Executor {
   private readonly sessions = new SessionCache();
   private readonly causalMasks = new CausalMasks();
   private readonly suffixes: readonly string[];
+  private readonly trainableSuffixes: readonly string[];
 
   constructor(
-    private readonly shape: ModelShape,
-    private readonly parameters: Parameters,
+    private readonly model: TrainedModel,
     private readonly tables: RotaryTables,
     private readonly threads: number,
   ) {
-    this.suffixes = layerSuffixes(shape);
+    const own = layerSuffixes(model.base.specs);
+    this.trainableSuffixes = layerSuffixes(model.trainable.specs);
+    this.suffixes = model.adapter === undefined ? own : [...own, ...this.trainableSuffixes];
   }
 
   private layerSession(layer: number, differentiate: boolean): Promise<ort.InferenceSession> {
-    const last = layer === this.shape.layers - 1;
+    const { shape, lora } = this.model;
+    const last = layer === shape.layers - 1;
     return this.sessions.get(`layer ${last} ${differentiate}`, () =>
-      createSession(layerGraph(this.shape, last, differentiate), this.threads),
+      createSession(layerGraph(shape, last, differentiate, lora), this.threads),
     );
   }
 
   private embed(batch: MicroBatch): ort.Tensor {
-    const { hiddenSize } = this.shape;
-    const matrix = this.parameters.view(embeddingName);
+    const { shape, base } = this.model;
+    const { hiddenSize } = shape;
+    const matrix = base.view(embeddingName);
     const rows = new Float32Array(batch.tokens.length * hiddenSize);
     batch.tokens.forEach((token, index) => {
       const start = Number(token) * hiddenSize;
@@ -55,12 +58,12 @@ export class LayerExecutor implements Executor {
 
   private layerWeights(layer: number): Record<string, ort.Tensor> {
     const prefix = layerPrefix(layer);
-    return Object.fromEntries(this.suffixes.map((suffix) => [suffix, this.parameters.weightTensors[prefix + suffix] as ort.Tensor]));
+    return Object.fromEntries(this.suffixes.map((suffix) => [suffix, this.model.weightTensors[prefix + suffix] as ort.Tensor]));
   }
 
   /** The same gradient buffers as inputs (so far) and outputs, by the names that the graph uses. */
   private gradientTensors(names: readonly string[], prefix: string) {
-    const tensors = names.map((name) => [name, this.parameters.gradientTensors[prefix + name] as ort.Tensor] as const);
+    const tensors = names.map((name) => [name, this.model.trainable.gradientTensors[prefix + name] as ort.Tensor] as const);
     return {
       feeds: Object.fromEntries(tensors.map(([name, tensor]) => [accumulatedName(name), tensor])),
       fetches: Object.fromEntries(tensors.map(([name, tensor]) => [gradientName(name), tensor])),
@@ -70,7 +73,7 @@ export class LayerExecutor implements Executor {
   /** The input of every layer and the output of the last one. */
   private async forward(batch: MicroBatch, context: Record<string, ort.Tensor>, keep: boolean): Promise<ort.Tensor[]> {
     const activations = [this.embed(batch)];
-    for (let layer = 0; layer < this.shape.layers; layer++) {
+    for (let layer = 0; layer < this.model.shape.layers; layer++) {
       const session = await this.layerSession(layer, false);
       const { y } = await session.run({ x: activations.at(-1) as ort.Tensor, ...context, ...this.layerWeights(layer) });
       if (!keep) activations.pop();
@@ -80,15 +83,18 @@ export class LayerExecutor implements Executor {
   }
 
   private async head(batch: MicroBatch, x: ort.Tensor, terms: Float32Array | undefined, entropyBonus: boolean) {
-    const { shape, parameters } = this;
+    const { shape, lora, weightTensors } = this.model;
     const variant = headVariant(batch, shape.vocabularySize, entropyBonus);
     const differentiate = terms !== undefined;
     const session = await this.sessions.get(JSON.stringify({ ...variant, differentiate }), () =>
-      createSession(headGraph(shape, variant, differentiate), this.threads),
+      createSession(headGraph(shape, variant, differentiate, lora), this.threads),
     );
-    const feeds = { x, ...headFeeds(batch, shape.vocabularySize, termColumns.length, terms), ...parameters.weightTensors };
+    const names = [finalNormName, headName(shape)];
+    const weights = Object.fromEntries(names.map((name) => [name, weightTensors[name] as ort.Tensor]));
+    const feeds = { x, ...headFeeds(batch, shape.vocabularySize, termColumns.length, terms), ...weights };
     if (!differentiate) return session.run(feeds, ["logprobs", "entropies"]);
-    const gradients = this.gradientTensors([finalNormName, headName(shape)], "");
+    if (lora !== undefined) return session.run(feeds, ["logprobs", "entropies", "dx"]);
+    const gradients = this.gradientTensors(names, "");
     return session.run(
       { ...feeds, ...gradients.feeds },
       { ...gradients.fetches, logprobs: null, entropies: null, labelGradient: null, dx: null },
@@ -102,19 +108,23 @@ export class LayerExecutor implements Executor {
   }
 
   async train(batch: MicroBatch, terms: Float32Array, entropyBonus: boolean): Promise<TokenScores> {
-    const { shape, parameters } = this;
+    const { shape, lora, trainable } = this.model;
     const context = positionFeeds(batch, this.tables, this.causalMasks);
     const activations = await this.forward(batch, context, true);
     const outputs = await this.head(batch, activations.pop() as ort.Tensor, terms, entropyBonus);
-    scatterAddRows(parameters.view(headName(shape), "gradients"), batch.labels, floats(outputs, "labelGradient"), shape.hiddenSize);
+    if (lora === undefined) {
+      scatterAddRows(trainable.view(headName(shape), "gradients"), batch.labels, floats(outputs, "labelGradient"), shape.hiddenSize);
+    }
     let dy = outputs["dx"] as ort.Tensor;
     for (let layer = shape.layers - 1; layer >= 0; layer--) {
-      const gradients = this.gradientTensors(this.suffixes, layerPrefix(layer));
+      const gradients = this.gradientTensors(this.trainableSuffixes, layerPrefix(layer));
       const feeds = { x: activations.pop() as ort.Tensor, dy, ...context, ...this.layerWeights(layer), ...gradients.feeds };
       const session = await this.layerSession(layer, true);
       dy = (await session.run(feeds, { ...gradients.fetches, dx: null }))["dx"] as ort.Tensor;
     }
-    scatterAddRows(parameters.view(embeddingName, "gradients"), batch.tokens, dy.data as Float32Array, shape.hiddenSize);
+    if (lora === undefined) {
+      scatterAddRows(trainable.view(embeddingName, "gradients"), batch.tokens, dy.data as Float32Array, shape.hiddenSize);
+    }
     return { logprobs: floats(outputs, "logprobs"), entropies: floats(outputs, "entropies") };
   }
 

@@ -4,41 +4,34 @@
  * activations between layers are kept, so that memory grows with layers x B x T x hidden instead of with everything that the
  * whole graph keeps. Gradients are those of the whole graph.
  */
-import { type ModelShape, parameterSpecs } from "./architecture.ts";
+import type { ModelShape, ParameterSpec } from "./architecture.ts";
 import { decoderLayer, layerContext, selectedQueries } from "./decoder-layer.ts";
 import { type HeadVariant, headLoss } from "./head-loss.ts";
+import type { LoraShape } from "./lora.ts";
 import { rmsNorm } from "./ops/rms-norm.ts";
 import { selectRows } from "./ops/select-rows.ts";
 import { Tape } from "./tape.ts";
-import { finalNormName, headName, layerPrefix } from "./train-graph.ts";
+import { declareWeights, finalNormName, headName, layerPrefix } from "./train-graph.ts";
 
-/** Name endings of a layer's tensors, e.g. `mlp.up_proj.weight`: the graphs below call them so, for any layer. */
-export function layerSuffixes(shape: ModelShape): string[] {
+/** Name endings of a layer's tensors among these, e.g. `mlp.up_proj.weight`: the graphs below call them so, for any layer. */
+export function layerSuffixes(specs: readonly ParameterSpec[]): string[] {
   const prefix = layerPrefix(0);
-  return parameterSpecs(shape).flatMap((spec) => (spec.name.startsWith(prefix) ? [spec.name.slice(prefix.length)] : []));
+  return specs.flatMap((spec) => (spec.name.startsWith(prefix) ? [spec.name.slice(prefix.length)] : []));
 }
 
 /**
  * One layer. Forward: `x` [B*T, hidden] and the context's inputs in, `y` out: as many rows, or with `last` those of
  * `selectedQueries`. Differentiated: also `dy` in, `dx` and `gradient.<suffix>` out; `y` is not put out again.
  */
-export function layerGraph(shape: ModelShape, last: boolean, differentiate: boolean): Uint8Array {
+export function layerGraph(shape: ModelShape, last: boolean, differentiate: boolean, lora?: LoraShape): Uint8Array {
   const tape = new Tape(differentiate);
   const { graph } = tape;
-  const sizes = new Map(parameterSpecs(shape).map((spec) => [spec.name, spec.shape]));
   const x = graph.input("x", "float", ["N", shape.hiddenSize]);
   tape.track(x);
   const context = layerContext(tape, shape);
   const selected = last ? selectedQueries(tape, shape, context) : undefined;
   const outputRows = last ? "BR" : "N";
-  const y = decoderLayer(
-    tape,
-    shape,
-    x,
-    (suffix) => tape.parameter(suffix, sizes.get(layerPrefix(0) + suffix) as readonly number[]),
-    context,
-    selected,
-  );
+  const y = decoderLayer(tape, shape, x, { parameter: declareWeights(tape, shape, lora, layerPrefix(0)), lora }, context, selected);
   if (differentiate) {
     tape.setGradient(y, graph.input("dy", "float", [outputRows, shape.hiddenSize]));
     tape.backward();
@@ -52,13 +45,14 @@ export function layerGraph(shape: ModelShape, last: boolean, differentiate: bool
 }
 
 /** Final norm, head and loss over `x` [B*R, hidden] at `rows`: the outputs of `headLoss`, and `dx` when differentiating. */
-export function headGraph(shape: ModelShape, variant: HeadVariant, differentiate: boolean): Uint8Array {
+export function headGraph(shape: ModelShape, variant: HeadVariant, differentiate: boolean, lora?: LoraShape): Uint8Array {
   const tape = new Tape(differentiate);
   const { graph } = tape;
   const x = graph.input("x", "float", ["N", shape.hiddenSize]);
   tape.track(x);
-  const gain = tape.parameter(finalNormName, [shape.hiddenSize]);
-  const matrix = tape.parameter(headName(shape), [shape.vocabularySize, shape.hiddenSize]);
+  const parameter = declareWeights(tape, shape, lora);
+  const gain = parameter(finalNormName);
+  const matrix = parameter(headName(shape));
   const rows = selectRows(tape, x, graph.input("rows", "int64", ["M"]));
   const hidden = rmsNorm(tape, rows, gain, shape.hiddenSize, shape.rmsNormEps);
   headLoss(tape, hidden, matrix, shape.vocabularySize, shape.hiddenSize, variant);

@@ -92,7 +92,7 @@ describe("EmbeddedSampler", () => {
     await caching.sample([{ promptTokenIds: longer, maxTokens: 1, seed: 1 }]);
     // Four samples share one prefill; the last sampled token was never fed, so it is computed with the two new ones.
     expect(computed).toEqual([8, 3]);
-    caching.clearPrefixCache();
+    caching.useWeights();
     await caching.sample([{ promptTokenIds: longer, maxTokens: 1, seed: 1 }]);
     expect(computed).toEqual([8, 3, 20]);
   });

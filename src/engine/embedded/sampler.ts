@@ -4,6 +4,7 @@ import type { SampledTokens } from "../../types.ts";
 import { AllowedTokenLists } from "./allowed-tokens.ts";
 import { chooseToken } from "./choose-token.ts";
 import { Decoder } from "./decoder.ts";
+import type { AdapterParameters } from "./lora.ts";
 import type { Parameters } from "./parameters.ts";
 import { PrefixCache, type PrefixMatch } from "./prefix-cache.ts";
 import { requestProblem } from "./sample-request-check.ts";
@@ -22,6 +23,8 @@ export interface EmbeddedSamplerOptions {
   readonly prefillTokens?: number;
   /** Megabytes of keys and values of the sequences being sampled: bounds the rows of long ones. Default 512. */
   readonly batchMegabytes?: number;
+  /** Added to the model's weights. */
+  readonly adapter?: AdapterParameters | undefined;
 }
 
 /** Sequences that share a prompt, which is computed once. */
@@ -61,11 +64,12 @@ export class EmbeddedSampler {
   }
 
   static async create(parameters: Parameters, options: EmbeddedSamplerOptions): Promise<EmbeddedSampler> {
-    return new EmbeddedSampler(await Decoder.create(parameters, options.threads), options);
+    return new EmbeddedSampler(await Decoder.create(parameters, options.threads, options.adapter), options);
   }
 
-  /** Forgets cached keys and values; must be called whenever the weights have changed. */
-  clearPrefixCache(): void {
+  /** Samples from the weights as they are now, and forgets the keys and values of earlier ones; must be called whenever they have changed. */
+  useWeights(): void {
+    this.decoder.takeAdapter();
     this.prefixes.clear();
   }
 

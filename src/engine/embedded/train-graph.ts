@@ -4,6 +4,7 @@ import type { Value } from "../../onnx/onnx-model.ts";
 import { type ModelShape, type ParameterSpec, parameterSpecs } from "./architecture.ts";
 import { decoderLayer, layerContext, selectedQueries } from "./decoder-layer.ts";
 import { type HeadVariant, headLoss } from "./head-loss.ts";
+import { adapterSpecs, type LoraShape } from "./lora.ts";
 import { rmsNorm } from "./ops/rms-norm.ts";
 import { selectRows } from "./ops/select-rows.ts";
 import { Tape } from "./tape.ts";
@@ -24,21 +25,35 @@ export function layerPrefix(layer: number): string {
 }
 
 /**
- * Inputs: `tokens` [B, T], those of `layerContext` and `selectedQueries`, `rows` [M] (of the selected positions) and the head's
- * inputs, all weights under their Hugging Face names and, when differentiating, the gradients so far (`accumulated.<name>`).
- * Outputs: those of `headLoss`, `gradient.<name>` and `embeddingGradient` [B*T, hidden], which is added to the rows of the tokens
- * on the host.
+ * Declares the tensors of a model (or of one layer, by the ends of their names) as graph inputs, each when first asked for. With an adapter
+ * only its tensors are differentiated: the model's own are frozen.
  */
-export function trainGraph(shape: ModelShape, variant: HeadVariant, differentiate = true): Uint8Array {
+export function declareWeights(tape: Tape, shape: ModelShape, lora: LoraShape | undefined, prefix = ""): (name: string) => Value {
+  const sizes = (specs: readonly ParameterSpec[]) => new Map(specs.map((spec) => [spec.name, spec.shape]));
+  const own = sizes(parameterSpecs(shape));
+  const adapter = lora === undefined ? undefined : sizes(adapterSpecs(shape, lora));
+  return (name) => {
+    const size = own.get(prefix + name);
+    if (size === undefined) return tape.parameter(name, adapter?.get(prefix + name) as readonly number[]);
+    return adapter === undefined ? tape.parameter(name, size) : tape.graph.input(name, "float", size);
+  };
+}
+
+/**
+ * Inputs: `tokens` [B, T], those of `layerContext` and `selectedQueries`, `rows` [M] (of the selected positions) and the head's
+ * inputs, all weights under their Hugging Face names (those of an adapter too) and, when differentiating, the gradients so far
+ * (`accumulated.<name>`). Outputs: those of `headLoss`, `gradient.<name>` and, without an adapter, `embeddingGradient` [B*T, hidden],
+ * which is added to the rows of the tokens on the host.
+ */
+export function trainGraph(shape: ModelShape, variant: HeadVariant, differentiate = true, lora?: LoraShape): Uint8Array {
   const tape = new Tape(differentiate);
   const { graph } = tape;
-  const specs = new Map<string, ParameterSpec>(parameterSpecs(shape).map((spec) => [spec.name, spec]));
-  const parameter = (name: string): Value => tape.parameter(name, (specs.get(name) as ParameterSpec).shape);
+  const parameter = declareWeights(tape, shape, lora);
   const tokens = graph.input("tokens", "int64", ["B", "T"]);
   const matrixShape = [shape.vocabularySize, shape.hiddenSize];
   // The gradient of an untied embedding is made on the host alone; a tied one also gets the head's part in the graph.
   const matrix = shape.tiedHead ? parameter(embeddingName) : graph.input(embeddingName, "float", matrixShape);
-  tape.track(matrix);
+  if (lora === undefined) tape.track(matrix);
   const embedded = tape.apply("Gather", [matrix, tape.apply("Reshape", [tokens, graph.integers(-1)])], { axis: 0 });
   let x = tape.record([matrix], embedded, (d) => {
     graph.node("Identity", [d], ["embeddingGradient"]);
@@ -48,7 +63,7 @@ export function trainGraph(shape: ModelShape, variant: HeadVariant, differentiat
   const selected = selectedQueries(tape, shape, context);
   for (let layer = 0; layer < shape.layers; layer++) {
     const last = layer === shape.layers - 1 ? selected : undefined;
-    x = decoderLayer(tape, shape, x, (suffix) => parameter(layerPrefix(layer) + suffix), context, last);
+    x = decoderLayer(tape, shape, x, { parameter: (suffix) => parameter(layerPrefix(layer) + suffix), lora }, context, last);
   }
   const rows = selectRows(tape, x, graph.input("rows", "int64", ["M"]));
   const hidden = rmsNorm(tape, rows, parameter(finalNormName), shape.hiddenSize, shape.rmsNormEps);

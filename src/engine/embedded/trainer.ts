@@ -2,13 +2,16 @@ import type { ForwardBackwardResult, Loss, OptimStepOptions, ScoredSequence, Tra
 import { adamWStep } from "./adamw.ts";
 import { type ModelShape, parameterCount } from "./architecture.ts";
 import type { Executor, TokenScores } from "./executor.ts";
+import type { FlatParameters } from "./flat-parameters.ts";
 import { GrammarRows } from "./grammar-replay.ts";
 import { LayerExecutor } from "./layer-executor.ts";
+import type { AdapterParameters } from "./lora.ts";
 import { hasEntropyBonus, lossTerms, summarise } from "./loss-terms.ts";
 import { type MicroBatch, microBatch, type TargetedSequence } from "./micro-batch.ts";
 import { planBatches, planSequence } from "./pack-plan.ts";
 import type { Parameters } from "./parameters.ts";
 import { rotaryTables } from "./runtime.ts";
+import { TrainedModel } from "./trained-model.ts";
 import { validateExamples, validateSequences } from "./validate-examples.ts";
 import { WholeGraphExecutor } from "./whole-graph-executor.ts";
 
@@ -22,9 +25,11 @@ export interface TrainerOptions {
   readonly execution: "auto" | "whole-graph" | "layer-by-layer";
   /** Whether sequences of the same prompt share a row. Default true. */
   readonly sharePrompts?: boolean;
+  /** Trained instead of the model, which is frozen then. */
+  readonly adapter?: AdapterParameters | undefined;
 }
 
-/** What a training that goes on elsewhere needs: arrays in the layout of `Parameters`, and a counter. */
+/** What a training that goes on elsewhere needs: arrays in the layout of what is trained, and a counter. */
 export interface TrainerState {
   readonly weights: Float32Array;
   readonly firstMoments: Float32Array;
@@ -44,6 +49,8 @@ function ownTokens({ tokenIds, mask, grammar }: ScoredSequence): TargetedSequenc
 export class EmbeddedTrainer {
   private readonly executor: Executor;
   private readonly grammarRows: GrammarRows;
+  /** What the optimiser changes. */
+  private readonly trainable: FlatParameters;
   private steps = 0;
 
   constructor(
@@ -51,9 +58,11 @@ export class EmbeddedTrainer {
     readonly parameters: Parameters,
     private readonly options: TrainerOptions,
   ) {
-    const { execution, threads } = options;
+    const { execution, threads, adapter } = options;
+    const model = new TrainedModel(parameters, adapter);
+    this.trainable = model.trainable;
     const layered = execution === "layer-by-layer" || (execution === "auto" && parameterCount(shape) >= layerByLayerParameters);
-    this.executor = new (layered ? LayerExecutor : WholeGraphExecutor)(shape, parameters, rotaryTables(shape), threads);
+    this.executor = new (layered ? LayerExecutor : WholeGraphExecutor)(model, rotaryTables(shape), threads);
     this.grammarRows = new GrammarRows(shape.vocabularySize);
   }
 
@@ -99,28 +108,28 @@ export class EmbeddedTrainer {
   /** One AdamW step with the accumulated gradient, which is then cleared. @throws RangeError when its norm or the learning rate is not finite. */
   optimStep(options: OptimStepOptions): { readonly gradientNorm: number; readonly step: number } {
     if (!Number.isFinite(options.learningRate)) throw new RangeError(`learningRate is ${options.learningRate}: expected a finite number`);
-    const gradientNorm = adamWStep(this.parameters, this.steps + 1, options);
+    const gradientNorm = adamWStep(this.trainable, this.steps + 1, options);
     this.steps += 1;
     return { gradientNorm, step: this.steps };
   }
 
   /** The accumulated gradient by Hugging Face name: views, not copies. */
   gradients(): Map<string, Float32Array> {
-    return new Map(this.parameters.specs.map(({ name }) => [name, this.parameters.view(name, "gradients")]));
+    return new Map(this.trainable.specs.map(({ name }) => [name, this.trainable.view(name, "gradients")]));
   }
 
   /** Views of weights and moments (not copies) and the step. An accumulated gradient is not part of the state. */
   state(): TrainerState {
-    const { weights, firstMoments, secondMoments } = this.parameters;
+    const { weights, firstMoments, secondMoments } = this.trainable;
     return { weights, firstMoments, secondMoments, step: this.steps };
   }
 
   /** Goes on from a state; the accumulated gradient is cleared. */
   restore(state: TrainerState): void {
-    this.parameters.weights.set(state.weights);
-    this.parameters.firstMoments.set(state.firstMoments);
-    this.parameters.secondMoments.set(state.secondMoments);
-    this.parameters.gradients.fill(0);
+    this.trainable.weights.set(state.weights);
+    this.trainable.firstMoments.set(state.firstMoments);
+    this.trainable.secondMoments.set(state.secondMoments);
+    this.trainable.gradients.fill(0);
     this.steps = state.step;
   }
 

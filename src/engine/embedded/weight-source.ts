@@ -5,6 +5,7 @@ import { readOptionalJsonObject } from "../../files/json-file.ts";
 import { ggufConfig } from "../gguf/gguf-config.ts";
 import { GgufFile, isGguf } from "../gguf/gguf-file.ts";
 import { GgufWeights } from "../gguf/gguf-weights.ts";
+import type { FlatParameters } from "./flat-parameters.ts";
 import { SafetensorsFile } from "./safetensors.ts";
 
 /** An open set of named tensors, read one by one as float32. */
@@ -69,4 +70,37 @@ async function openShards(folder: string, indexPath: string, index: Record<strin
     },
     close,
   };
+}
+
+/** What a source of weights must hold. */
+export interface ExpectedTensors {
+  /** What the tensors make up, for errors, e.g. `a llama model of this config.json`. */
+  readonly whole: string;
+  /** Tensors that may be there besides, because they follow from others. */
+  readonly isDerived?: (name: string) => boolean;
+  /** A tensor's name in the source. Default: the same. */
+  readonly nameInSource?: (name: string) => string;
+}
+
+/**
+ * Fills the weights from a source that holds exactly these tensors, and closes it.
+ * @throws ModelError naming the file and tensor: missing, of a wrong shape, unexpected, NaN or infinite.
+ */
+export async function fillTensors(source: WeightSource, parameters: FlatParameters, expected: ExpectedTensors): Promise<void> {
+  const { path } = source;
+  const { whole, isDerived = () => false, nameInSource = (name: string) => name } = expected;
+  try {
+    const known = new Set(parameters.specs.map((spec) => nameInSource(spec.name)));
+    const surplus = source.names.find((name) => !known.has(name) && !isDerived(name));
+    if (surplus !== undefined) throw new ModelError(`${path}: tensor ${surplus} does not belong to ${whole}`);
+    for (const { name, shape } of parameters.specs) {
+      const weights = parameters.view(name);
+      await source.readInto(nameInSource(name), shape, weights);
+      const bad = weights.findIndex((weight) => !Number.isFinite(weight));
+      if (bad >= 0)
+        throw new ModelError(`${path}: tensor ${nameInSource(name)} holds ${weights[bad]} at index ${bad}: the weights are damaged`);
+    }
+  } finally {
+    await source.close();
+  }
 }

@@ -1,6 +1,5 @@
 import type * as ort from "onnxruntime-node";
 import { createSession, integerTensor } from "../../onnx/session.ts";
-import type { ModelShape } from "./architecture.ts";
 import {
   CausalMasks,
   type Executor,
@@ -14,10 +13,10 @@ import {
 } from "./executor.ts";
 import { termColumns } from "./head-loss.ts";
 import type { MicroBatch } from "./micro-batch.ts";
-import type { Parameters } from "./parameters.ts";
 import type { RotaryTables } from "./runtime.ts";
 import { accumulatedName, gradientName } from "./tape.ts";
 import { embeddingName, headName, trainGraph } from "./train-graph.ts";
+import type { TrainedModel } from "./trained-model.ts";
 
 /** Runs a micro-batch as one graph: fastest for small models. */
 export class WholeGraphExecutor implements Executor {
@@ -27,14 +26,13 @@ export class WholeGraphExecutor implements Executor {
   private readonly gradientFetches: Record<string, ort.Tensor> = {};
 
   constructor(
-    private readonly shape: ModelShape,
-    private readonly parameters: Parameters,
+    private readonly model: TrainedModel,
     private readonly tables: RotaryTables,
     private readonly threads: number,
   ) {
-    for (const [name, tensor] of Object.entries(parameters.gradientTensors)) {
+    for (const [name, tensor] of Object.entries(model.trainable.gradientTensors)) {
       // The gradient of an untied embedding is made on the host alone.
-      if (name === embeddingName && !shape.tiedHead) continue;
+      if (name === embeddingName && !model.shape.tiedHead) continue;
       this.gradientFeeds[accumulatedName(name)] = tensor;
       this.gradientFetches[gradientName(name)] = tensor;
     }
@@ -49,27 +47,27 @@ export class WholeGraphExecutor implements Executor {
   }
 
   private async run(batch: MicroBatch, terms: Float32Array | undefined, entropyBonus: boolean): Promise<TokenScores> {
-    const { shape, parameters } = this;
+    const { shape, lora, trainable, weightTensors } = this.model;
     const variant = headVariant(batch, shape.vocabularySize, entropyBonus);
     const differentiate = terms !== undefined;
     const session = await this.sessions.get(JSON.stringify({ ...variant, differentiate }), () =>
-      createSession(trainGraph(shape, variant, differentiate), this.threads),
+      createSession(trainGraph(shape, variant, differentiate, lora), this.threads),
     );
+    const onHost = differentiate && lora === undefined;
+    const hostGradients: Record<string, null> = onHost ? { embeddingGradient: null, labelGradient: null } : {};
     const outputs = await session.run(
       {
-        ...parameters.weightTensors,
+        ...weightTensors,
         ...headFeeds(batch, shape.vocabularySize, termColumns.length, terms),
         tokens: integerTensor(batch.tokens, [batch.batch, batch.length]),
         ...positionFeeds(batch, this.tables, this.causalMasks),
         ...(differentiate && this.gradientFeeds),
       },
-      differentiate
-        ? { ...this.gradientFetches, logprobs: null, entropies: null, embeddingGradient: null, labelGradient: null }
-        : ["logprobs", "entropies"],
+      differentiate ? { ...this.gradientFetches, logprobs: null, entropies: null, ...hostGradients } : ["logprobs", "entropies"],
     );
-    if (differentiate) {
-      scatterAddRows(parameters.view(embeddingName, "gradients"), batch.tokens, floats(outputs, "embeddingGradient"), shape.hiddenSize);
-      scatterAddRows(parameters.view(headName(shape), "gradients"), batch.labels, floats(outputs, "labelGradient"), shape.hiddenSize);
+    if (onHost) {
+      scatterAddRows(trainable.view(embeddingName, "gradients"), batch.tokens, floats(outputs, "embeddingGradient"), shape.hiddenSize);
+      scatterAddRows(trainable.view(headName(shape), "gradients"), batch.labels, floats(outputs, "labelGradient"), shape.hiddenSize);
     }
     return { logprobs: floats(outputs, "logprobs"), entropies: floats(outputs, "entropies") };
   }

@@ -1,5 +1,5 @@
 /** What crosses the thread between EmbeddedEngine and its worker: plain data only. */
-import { AlarmError, ConfigError, DataError, InfrastructureError, ModelError, PromptTooLongError, RunFolderError } from "../../errors.ts";
+import type { PlainError } from "../../threads/plain-error.ts";
 import type { SampledTokens } from "../../types.ts";
 import type { EmbeddedEngineCore, EmbeddedEngineOptions } from "./engine-core.ts";
 import type { SamplerRequest } from "./sampling-sequence.ts";
@@ -29,41 +29,8 @@ export type WorkerCall =
       readonly aborted: SharedArrayBuffer;
     };
 
-/** An error as data. */
-export interface PlainError {
-  readonly name: string;
-  readonly message: string;
-  readonly stack?: string;
-}
-
 /** The worker's messages; the first one answers call 0, its own creation, with the model's shape. */
 export type WorkerAnswer = { readonly id: number; readonly value: unknown } | { readonly id: number; readonly error: PlainError };
 
 /** How one sample request of a batch ended. */
 export type PlainOutcome = { readonly outputs: SampledTokens[] } | { readonly error: PlainError };
-
-/** An error, or whatever was thrown, as data. */
-export function toPlainError(error: unknown): PlainError {
-  if (error instanceof Error) return { name: error.name, message: error.message, stack: error.stack };
-  return { name: "Error", message: String(error) };
-}
-
-const errorClasses: Readonly<Record<string, new (message: string) => Error>> = {
-  AlarmError,
-  ConfigError,
-  DataError,
-  InfrastructureError,
-  ModelError,
-  PromptTooLongError,
-  RangeError,
-  RunFolderError,
-  TypeError,
-};
-
-/** The error as it was thrown over there: same class and message. */
-export function fromPlainError({ name, message, stack }: PlainError): Error {
-  if (name === "AbortError") return new DOMException(message, name);
-  const error = new (errorClasses[name] ?? Error)(message);
-  if (stack !== undefined) error.stack = stack;
-  return error;
-}

@@ -1,8 +1,9 @@
 /** The worker thread's side: owns the model, serves one call after the other. */
 import { parentPort, workerData } from "node:worker_threads";
+import { toPlainError } from "../../threads/plain-error.ts";
 import { EmbeddedEngineCore } from "./engine-core.ts";
 import type { SamplerRequest } from "./sampling-sequence.ts";
-import { type PlainOutcome, toPlainError, type WorkerAnswer, type WorkerCall, type WorkerData } from "./worker-protocol.ts";
+import type { PlainOutcome, WorkerAnswer, WorkerCall, WorkerData } from "./worker-protocol.ts";
 
 const port = parentPort;
 if (port === null) throw new Error("worker.ts runs in a worker thread: use createEmbeddedEngine");

@@ -1,0 +1,76 @@
+/** Low-rank adapters (LoRA, Hu et al., arXiv 2106.09685): y = x W^T + scale (x A^T) B^T with W frozen, A [rank, in] and B [out, rank]. */
+import { Rng } from "../../rng.ts";
+import { type ModelShape, type ParameterSpec, parameterSpecs } from "./architecture.ts";
+import { FlatParameters } from "./flat-parameters.ts";
+
+/** The projections of a layer that can have an adapter, in storage order. */
+export const loraTargets = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"] as const;
+/** One of them, named as in the model's tensors. */
+export type LoraTarget = (typeof loraTargets)[number];
+
+/** What kind of adapter a model has. */
+export interface LoraShape {
+  readonly rank: number;
+  /** The product's scale is alpha / rank. */
+  readonly alpha: number;
+  /** rsLoRA (arXiv 2312.03732): the scale is alpha / sqrt(rank) instead. */
+  readonly rankStabilised?: boolean;
+  readonly targets: readonly LoraTarget[];
+}
+
+/** What (x A^T) B^T is multiplied with. */
+export function loraScale({ rank, alpha, rankStabilised }: LoraShape): number {
+  return alpha / (rankStabilised ? Math.sqrt(rank) : rank);
+}
+
+/** The adapter's two tensors beside a weight, e.g. `model.layers.0.self_attn.q_proj.weight`. */
+export function adapterNames(weightName: string): { readonly a: string; readonly b: string } {
+  const stem = weightName.replace(/\.weight$/, "");
+  return { a: `${stem}.lora_A.weight`, b: `${stem}.lora_B.weight` };
+}
+
+/** Whether a weight, e.g. `self_attn.q_proj.weight`, has an adapter. */
+export function isAdapted(lora: LoraShape | undefined, weightName: string): lora is LoraShape {
+  return lora?.targets.some((target) => weightName.endsWith(`.${target}.weight`)) ?? false;
+}
+
+/** Every tensor of an adapter, in storage order: A before B. */
+export function adapterSpecs(shape: ModelShape, lora: LoraShape): ParameterSpec[] {
+  return parameterSpecs(shape).flatMap(({ name, shape: [out = 0, inputs = 0] }): ParameterSpec[] => {
+    if (!isAdapted(lora, name)) return [];
+    const { a, b } = adapterNames(name);
+    return [
+      { name: a, shape: [lora.rank, inputs], kind: "linear" },
+      { name: b, shape: [out, lora.rank], kind: "linear" },
+    ];
+  });
+}
+
+/** The numbers of one adapter. */
+export class AdapterParameters extends FlatParameters {
+  constructor(
+    readonly shape: ModelShape,
+    readonly lora: LoraShape,
+    options: { readonly trainable?: boolean } = {},
+  ) {
+    const specs = adapterSpecs(shape, lora);
+    super(
+      specs,
+      specs.map((spec) => ({ ...spec, members: [spec.name] })),
+      options.trainable ?? true,
+    );
+  }
+
+  /** As PEFT does: A uniform within 1/sqrt(in), B zero, so that the adapter begins without effect. Every tensor draws from its own stream of `seed`. */
+  initialise(seed: number): void {
+    for (const { name, shape } of this.specs) {
+      const weights = this.view(name);
+      if (name.endsWith(".lora_B.weight")) weights.fill(0);
+      else {
+        const rng = Rng.stream(seed, "initialise", name);
+        const bound = 1 / Math.sqrt(shape[1] as number);
+        for (let index = 0; index < weights.length; index++) weights[index] = (2 * rng.uniform() - 1) * bound;
+      }
+    }
+  }
+}
