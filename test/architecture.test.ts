@@ -28,8 +28,8 @@ const units: readonly Unit[] = [
   { pattern: /^grouping\//, ring: 1 },
   { pattern: /^reward\//, ring: 1 },
   { pattern: /^grpo\//, ring: 1 },
-  // What the rings above stand on: atomic writes, JSON files, ONNX graphs and sessions.
-  { pattern: /^(files|onnx)\//, ring: 1.5 },
+  // What the rings above stand on: atomic writes, JSON files, ONNX graphs and sessions, worker threads.
+  { pattern: /^(files|onnx|threads)\//, ring: 1.5 },
   // Entry points of the package: they only export, and only the command line may use them.
   { pattern: /^(index|(engine|retrieval|training|evaluation)\/index)\.ts$/, ring: 4.5, also: /./ },
   { pattern: /^retrieval\//, ring: 2 },
