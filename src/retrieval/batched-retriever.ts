@@ -11,18 +11,19 @@ interface Waiting {
 /**
  * A retriever that serves all queries made in one turn of the event loop with one search, each distinct query once. Callers that
  * wait together go on together, so that what they ask next (the ranker's outputs) forms one batch too, the same one in every run.
+ * Where the retriever can tell which query failed, the others are answered.
  */
 export function batchedRetriever(retriever: Retriever): Retriever {
   let waiting: Waiting[] = [];
 
   const serve = async (batch: readonly Waiting[], topK: number): Promise<void> => {
-    try {
-      const queries = [...new Set(batch.map(({ query }) => query))];
-      const found = await retriever.search(queries, topK);
-      const byQuery = new Map(queries.map((query, index) => [query, found[index] ?? []]));
-      for (const { query, resolve } of batch) resolve(byQuery.get(query) ?? []);
-    } catch (error) {
-      for (const { reject } of batch) reject(error);
+    const queries = [...new Set(batch.map(({ query }) => query))];
+    const outcomes = await outcomesOf(retriever, queries, topK);
+    const byQuery = new Map(queries.map((query, index) => [query, outcomes[index]]));
+    for (const { query, resolve, reject } of batch) {
+      const outcome = byQuery.get(query);
+      if (outcome?.status === "fulfilled") resolve(outcome.value);
+      else reject(outcome?.reason ?? new Error(`${retriever.name} returned too few results`));
     }
   };
 
@@ -50,4 +51,17 @@ export function batchedRetriever(retriever: Retriever): Retriever {
         ),
       ),
   };
+}
+
+async function outcomesOf(
+  retriever: Retriever,
+  queries: readonly string[],
+  topK: number,
+): Promise<readonly PromiseSettledResult<Candidate[]>[]> {
+  try {
+    if (retriever.searchEach) return await retriever.searchEach(queries, topK);
+    return (await retriever.search(queries, topK)).map((value) => ({ status: "fulfilled", value }));
+  } catch (reason) {
+    return queries.map(() => ({ status: "rejected", reason }));
+  }
 }

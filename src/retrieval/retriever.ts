@@ -10,6 +10,8 @@ export interface Retriever {
   readonly name: string;
   /** @throws InfrastructureError when retrieval fails for good. */
   search(queries: readonly string[], topK: number): Promise<Candidate[][]>;
+  /** The same where queries can fail one by one: an outcome a query. Never rejects for a failing service. */
+  searchEach?(queries: readonly string[], topK: number): Promise<PromiseSettledResult<Candidate[]>[]>;
 }
 
 /** How many results an in-memory retriever remembers. */
@@ -46,7 +48,7 @@ export function bm25Retriever({ documents, cacheSize = defaultCacheSize, ...opti
 }
 
 /** Answers what it can from the cache and asks `searchAll` once for the distinct rest. No timers, no I/O of its own. */
-function cachedRetriever(
+export function cachedRetriever(
   name: string,
   cacheSize: number,
   searchAll: (queries: readonly string[], topK: number) => Promise<Candidate[][]>,

@@ -53,7 +53,8 @@ function idOf(value: unknown, exactDigits: () => string | undefined): string | u
   return Number.isSafeInteger(value) ? String(value) : exactDigits();
 }
 
-function splitContents(contents: string): { title: string; text: string } {
+/** Search-R1's `contents`: the first line is the title, its double quotes stripped, when there is more than one. */
+export function splitContents(contents: string): { title: string; text: string } {
   const newline = contents.indexOf("\n");
   if (newline < 0) return { title: "", text: contents };
   const title = contents.slice(0, newline).trim();
