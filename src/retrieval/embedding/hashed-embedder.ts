@@ -1,20 +1,10 @@
-import { createHash } from "node:crypto";
+import { DataError } from "../../errors.ts";
 import { Rng } from "../../rng.ts";
 import { wordsOf } from "../words.ts";
 import type { Embedder, EmbedderIdentity } from "./embedder.ts";
+import { type HashedEmbedderState, hashedFingerprint } from "./hashed-state.ts";
 
-/** Settings and learnt statistics of a `HashedEmbedder`: plain data, all that is needed to rebuild it. */
-export interface HashedEmbedderState {
-  readonly dimensions: number;
-  /** Exponent of the inverse document frequency: 0 counts all words alike, larger values favour rare words (names). */
-  readonly idfPower: number;
-  /** Weight of a word's character trigrams relative to the word itself; 0: none. */
-  readonly trigramWeight: number;
-  /** Documents seen by `fit`. */
-  readonly documents: number;
-  /** Number of documents that hold each word (and trigram, spelled `#abc`), sorted by feature. */
-  readonly documentFrequencies: readonly (readonly [string, number])[];
-}
+export type { HashedEmbedderState } from "./hashed-state.ts";
 
 /** See the fields of the same names in {@link HashedEmbedderState}; defaults 384, 1 and 0. */
 export interface HashedEmbedderOptions {
@@ -39,20 +29,23 @@ export class HashedEmbedder implements Embedder {
   private constructor(readonly state: HashedEmbedderState) {
     this.dimensions = state.dimensions;
     this.frequencies = new Map(state.documentFrequencies);
-    const fingerprint = createHash("sha256").update(JSON.stringify(state)).digest("hex");
+    const fingerprint = hashedFingerprint(state);
     const { name: model, dimensions } = this;
     this.identity = { kind: "hashed", model, dimensions, queryPrefix: "", documentPrefix: "", normalize: true, fingerprint };
   }
 
   /** Learns the document frequencies of `texts`. */
   static fit(texts: readonly string[], options: HashedEmbedderOptions = {}): HashedEmbedder {
-    const { dimensions = 384, idfPower = 1, trigramWeight = 0 } = options;
-    const frequencies = new Map<string, number>();
-    for (const text of texts) {
-      for (const feature of featuresOf(text, trigramWeight).keys()) frequencies.set(feature, (frequencies.get(feature) ?? 0) + 1);
-    }
-    const documentFrequencies = [...frequencies].sort(([left], [right]) => (left < right ? -1 : 1));
-    return new HashedEmbedder({ dimensions, idfPower, trigramWeight, documents: texts.length, documentFrequencies });
+    const counts = new FrequencyCounts(options);
+    for (const text of texts) counts.add(text);
+    return new HashedEmbedder(counts.state());
+  }
+
+  /** As `fit`, of texts that come one after the other: the memory grows with the distinct words alone. */
+  static async fitStream(texts: AsyncIterable<string>, options: HashedEmbedderOptions = {}): Promise<HashedEmbedder> {
+    const counts = new FrequencyCounts(options);
+    for await (const text of texts) counts.add(text);
+    return new HashedEmbedder(counts.state());
   }
 
   static fromState(state: HashedEmbedderState): HashedEmbedder {
@@ -85,7 +78,7 @@ export class HashedEmbedder implements Embedder {
     return Math.log(1 + this.state.documents / (1 + (this.frequencies.get(feature) ?? 0)));
   }
 
-  /** The feature's unit vector. Only features of the corpus are kept, so that queries can't grow the memory. */
+  /** The feature's unit vector. Those of the corpus's features are kept, as many as `mostDirections`. */
   private direction(feature: string): Float32Array {
     const known = this.directions.get(feature);
     if (known) return known;
@@ -95,8 +88,43 @@ export class HashedEmbedder implements Embedder {
     for (const value of direction) squares += value * value;
     const scale = 1 / Math.sqrt(squares);
     for (let index = 0; index < direction.length; index++) direction[index] = (direction[index] as number) * scale;
-    if (this.frequencies.has(feature)) this.directions.set(feature, direction);
+    if (this.directions.size < mostDirections && this.frequencies.has(feature)) this.directions.set(feature, direction);
     return direction;
+  }
+}
+
+/** 100 MB of 384 dimensions. Common words come first; drawing a rare one again gives the same bits. */
+const mostDirections = 65_536;
+
+/** Most keys that a Map can hold. */
+const mostFeatures = 2 ** 24;
+
+/** Counts the documents that hold each feature. */
+class FrequencyCounts {
+  private documents = 0;
+  private readonly frequencies = new Map<string, number>();
+  private readonly settings: Required<HashedEmbedderOptions>;
+
+  constructor({ dimensions = 384, idfPower = 1, trigramWeight = 0 }: HashedEmbedderOptions) {
+    this.settings = { dimensions, idfPower, trigramWeight };
+  }
+
+  add(text: string): void {
+    for (const feature of featuresOf(text, this.settings.trigramWeight).keys()) {
+      const known = this.frequencies.get(feature);
+      if (known === undefined && this.frequencies.size === mostFeatures) {
+        throw new DataError(
+          `the corpus has more than ${mostFeatures} distinct words, which the hashed embedder can't count: take an onnx or endpoint embedder, or BM25`,
+        );
+      }
+      this.frequencies.set(feature, (known ?? 0) + 1);
+    }
+    this.documents++;
+  }
+
+  state(): HashedEmbedderState {
+    const documentFrequencies = [...this.frequencies].sort(([left], [right]) => (left < right ? -1 : 1));
+    return { ...this.settings, documents: this.documents, documentFrequencies };
   }
 }
 
