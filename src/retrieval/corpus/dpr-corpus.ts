@@ -1,10 +1,12 @@
 import { DataError } from "../../errors.ts";
 import { type Entries, type Entry, idFields, textFields, toEntry } from "./entry.ts";
-import { shown } from "./json-lines.ts";
+import { isBlank, shown } from "./json-lines.ts";
 import { textLines } from "./text-lines.ts";
 
 /** The columns of a file without a header, as DPR's `psgs_w100.tsv` has them. */
 const usualColumns = ["id", "text", "title"] as const;
+
+const unclosed = "a field opens with a double quote that is not closed on its line";
 
 /**
  * Tab-separated passages, one a line, as DPR ships them (`psgs_w100.tsv`): id, text, title, with or without a header; a header may
@@ -15,16 +17,12 @@ export async function* dprEntries(file: string, onRead: (bytes: number) => void)
   let columns: readonly string[] | undefined;
   for await (const lines of textLines(file, onRead)) {
     const entries: Entry[] = [];
-    for (const { line, text } of lines) {
-      const place = { file, line };
-      if (text?.trim() === "") continue;
-      const fields = text === undefined ? undefined : tabFields(text);
-      if (fields === undefined) {
-        const reason =
-          text === undefined
-            ? "not valid UTF-8: save the file as UTF-8"
-            : `a field opens with a double quote that is not closed on its line (${shown(text)}): double the quotes inside, or remove line breaks`;
-        entries.push({ place, reason });
+    for (const textLine of lines) {
+      if (isBlank(textLine)) continue;
+      const place = { file, line: textLine.line };
+      const fields = "fault" in textLine ? textLine : tabFields(textLine.text);
+      if ("fault" in fields) {
+        entries.push({ place, reason: fields.fault });
         continue;
       }
       if (columns === undefined) {
@@ -53,13 +51,13 @@ function headerColumns(fields: readonly string[], file: string): readonly string
 
 /**
  * The fields of a line. A field that opens and closes with a double quote is unquoted, its inner doubled quotes halved; quotes
- * elsewhere stand for themselves. Undefined when an opening quote is never closed.
+ * elsewhere stand for themselves. A fault when an opening quote is never closed.
  */
-export function tabFields(line: string): string[] | undefined {
+export function tabFields(line: string): string[] | { readonly fault: string } {
   const fields: string[] = [];
   for (let start = 0; ; ) {
     const quoted = line[start] === '"' ? quotedField(line, start) : undefined;
-    if (quoted === "unclosed") return undefined;
+    if (quoted === "unclosed") return { fault: `${unclosed} (${shown(line)}): double the quotes inside, or remove line breaks` };
     const tab = line.indexOf("\t", quoted?.end ?? start);
     const end = tab < 0 ? line.length : tab;
     // Text after a closing quote ("Heroes" (album)): the writer did not quote at all, so the quotes are part of the field.

@@ -17,8 +17,8 @@ export function firstPresent<Name extends string>(record: Readonly<Record<string
 }
 
 /**
- * A record as a passage. `{id, title, text}` or `{id, contents}`, whose first line is the title (its double quotes stripped) when
- * there is more than one. Whole numbers serve as ids, as their digits; `exactDigits` gives those of a number too large for JavaScript.
+ * A record as a passage: `{id, title, text}`, or `{id, contents}`, where the first of several lines is the title unless the record
+ * has one. Whole numbers serve as ids, as their digits; `exactDigits` gives those of a number too large for JavaScript.
  */
 export function toEntry(
   record: Readonly<Record<string, unknown>>,
@@ -33,31 +33,47 @@ export function toEntry(
   }
   const textField = firstPresent(record, textFields) ?? "text";
   const content = record[textField];
-  const title = textField === "text" ? (record["title"] ?? "") : "";
+  const title = record["title"] ?? "";
   if (typeof title !== "string") {
     return { place, reason: `title must be a string, got ${shown(title)} (id ${id}): quote it or leave it out` };
   }
-  const document =
-    typeof content === "string" ? { id, ...(textField === "text" ? { title, text: content } : splitContents(content)) } : undefined;
-  if (document === undefined || document.text.trim() === "") {
+  const parts = typeof content === "string" ? titleAndText(textField, title, content) : undefined;
+  if (parts === undefined || parts.text.trim() === "") {
     const value = shown(content ?? undefined);
     return { place, reason: `${textField} must be a non-empty string, got ${value} (id ${id}): remove the passage or fill it` };
   }
-  return { document, place };
+  return { document: { id, ...parts }, place };
+}
+
+interface Parts {
+  readonly title: string;
+  readonly text: string;
+}
+
+function titleAndText(field: "text" | "contents", title: string, content: string): Parts {
+  if (field === "text") return { title, text: content };
+  const split = splitContents(content);
+  // Beside a title of its own, the contents may or may not begin with it again.
+  return title === "" || title === split.title ? split : { title, text: content };
 }
 
 function idOf(value: unknown, exactDigits: () => string | undefined): string | undefined {
-  if (typeof value === "string") return value === "" ? undefined : value;
+  if (typeof value === "string") return value.trim() === "" ? undefined : value;
   if (typeof value === "bigint") return String(value);
   if (typeof value !== "number") return undefined;
   return Number.isSafeInteger(value) ? String(value) : exactDigits();
 }
 
 /** Search-R1's `contents`: the first line is the title, its double quotes stripped, when there is more than one. */
-export function splitContents(contents: string): { title: string; text: string } {
+export function splitContents(contents: string): Parts {
   const newline = contents.indexOf("\n");
   if (newline < 0) return { title: "", text: contents };
-  const title = contents.slice(0, newline).trim();
-  const quoted = title.length >= 2 && title.startsWith('"') && title.endsWith('"');
-  return { title: quoted ? title.slice(1, -1) : title, text: contents.slice(newline + 1) };
+  return { title: unquoted(contents.slice(0, newline).trim()), text: contents.slice(newline + 1) };
+}
+
+/** Takes off the double quotes around a title; where those inside are doubled throughout, as CSV has it, they are halved. */
+function unquoted(title: string): string {
+  if (title.length < 2 || !title.startsWith('"') || !title.endsWith('"')) return title;
+  const inner = title.slice(1, -1);
+  return inner.replaceAll('""', "").includes('"') ? inner : inner.replaceAll('""', '"');
 }

@@ -1,5 +1,5 @@
 /** Strings, structure, and everything else (numbers, true, false, null) of valid JSON. */
-const tokens = /"(?:[^"\\]|\\.)*"|[{}[\]:,]|[^\s"{}[\]:,]+/g;
+const tokens = /"[^"\\]*(?:\\.[^"\\]*)*"|[{}[\]:,]|[^\s"{}[\]:,]+/g;
 
 /**
  * The digits of a whole number in a JSON object, as they are written there, for numbers that `JSON.parse` would round (beyond 2^53).

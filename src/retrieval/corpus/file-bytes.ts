@@ -3,6 +3,7 @@ import { pipeline, Readable } from "node:stream";
 import { createGunzip } from "node:zlib";
 import { Decompress } from "fzstd";
 import { DataError } from "../../errors.ts";
+import { startsZstd, ZstdCheck } from "./zstd-frames.ts";
 
 const chunkBytes = 256 * 1024;
 
@@ -44,8 +45,7 @@ function isSystemError(error: unknown): error is Error & { code: string } {
 async function compressionOf(handle: FileHandle, file: string): Promise<"none" | "gzip" | "zstd"> {
   const { buffer, bytesRead } = await handle.read(Buffer.alloc(4), 0, 4, 0);
   const gzip = buffer[0] === 0x1f && buffer[1] === 0x8b;
-  // A frame, or a skippable frame (0x184D2A5?) in front of one.
-  const zstd = buffer.readUInt32LE(0) === 0xfd2fb528 || buffer.readUInt32LE(0) >>> 4 === 0x184d2a5;
+  const zstd = startsZstd(buffer);
   const lowered = file.toLowerCase();
   for (const [suffix, name, right] of [[".gz", "gzip", gzip] as const, [".zst", "Zstandard", zstd] as const]) {
     if (!lowered.endsWith(suffix) || right) continue;
@@ -88,10 +88,12 @@ async function* gunzipped(chunks: AsyncIterable<Uint8Array>, file: string): Asyn
 
 async function* unzstd(chunks: AsyncIterable<Uint8Array>, file: string): AsyncGenerator<Uint8Array> {
   let ready: Uint8Array[] = [];
+  const check = new ZstdCheck(file);
   const decoder = new Decompress((data) => {
     if (data.length > 0) ready.push(data);
   });
   const pushed = (chunk: Uint8Array, final: boolean): Uint8Array[] => {
+    check.push(chunk);
     try {
       decoder.push(chunk, final);
     } catch (error) {

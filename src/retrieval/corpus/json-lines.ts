@@ -1,5 +1,5 @@
 import { DataError } from "../../errors.ts";
-import { textLines } from "./text-lines.ts";
+import { type TextLine, textLines } from "./text-lines.ts";
 
 /**
  * The objects of a JSONL file with their line numbers (from 1), blank lines skipped, read as a stream; gzip and Zstandard archives too.
@@ -7,25 +7,30 @@ import { textLines } from "./text-lines.ts";
  */
 export async function* jsonLines(file: string): AsyncGenerator<{ line: number; value: Record<string, unknown> }> {
   for await (const lines of textLines(file)) {
-    for (const { line, text } of lines) {
-      if (text?.trim() === "") continue;
-      const read = parseObject(text);
-      if ("reason" in read) throw new DataError(read.reason, { file, line });
+    for (const textLine of lines) {
+      if (isBlank(textLine)) continue;
+      const { line } = textLine;
+      const read = "fault" in textLine ? textLine : objectOf(textLine.text);
+      if ("fault" in read) throw new DataError(read.fault, { file, line });
       yield { line, value: read.value };
     }
   }
 }
 
-/** The object that a line (undefined: not UTF-8) holds, or why there is none. */
-export function parseObject(text: string | undefined): { readonly value: Record<string, unknown> } | { readonly reason: string } {
-  if (text === undefined) return { reason: "not valid UTF-8: save the file as UTF-8" };
+/** Whether the line holds nothing but white space. */
+export function isBlank(line: TextLine): boolean {
+  return "text" in line && line.text.trim() === "";
+}
+
+/** The object that a line of JSON holds, or why there is none. */
+export function objectOf(text: string): { readonly value: Record<string, unknown> } | { readonly fault: string } {
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch (error) {
-    return { reason: `not valid JSON (${(error as Error).message}): one JSON object a line is expected` };
+    return { fault: `not valid JSON (${(error as Error).message}): one JSON object a line is expected` };
   }
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return { reason: `expected a JSON object, got ${shown(value)}` };
+  if (typeof value !== "object" || value === null || Array.isArray(value)) return { fault: `expected a JSON object, got ${shown(value)}` };
   return { value: value as Record<string, unknown> };
 }
 

@@ -1,8 +1,7 @@
-import type { Place } from "./corpus-stream.ts";
 import { type Entries, type Entry, toEntry } from "./entry.ts";
 import { exactDigits } from "./exact-digits.ts";
-import { parseObject } from "./json-lines.ts";
-import { textLines } from "./text-lines.ts";
+import { isBlank, objectOf } from "./json-lines.ts";
+import { type TextLine, textLines } from "./text-lines.ts";
 
 /**
  * JSONL, one passage a line, blank lines skipped, further fields ignored: `{id, title, text}`, BEIR's `{_id, title, text}`, or
@@ -11,16 +10,14 @@ import { textLines } from "./text-lines.ts";
  */
 export async function* jsonlEntries(file: string, onRead: (bytes: number) => void): Entries {
   for await (const lines of textLines(file, onRead)) {
-    const entries: Entry[] = [];
-    for (const { line, text } of lines) {
-      if (text?.trim() !== "") entries.push(entryOf(text, { file, line }));
-    }
-    yield entries;
+    yield lines.filter((line) => !isBlank(line)).map((line) => entryOf(line, file));
   }
 }
 
-function entryOf(text: string | undefined, place: Place): Entry {
-  const read = parseObject(text);
-  if ("reason" in read) return { place, reason: read.reason };
-  return toEntry(read.value, place, (field) => exactDigits(text as string, field));
+function entryOf(textLine: TextLine, file: string): Entry {
+  const place = { file, line: textLine.line };
+  if ("fault" in textLine) return { place, reason: textLine.fault };
+  const read = objectOf(textLine.text);
+  if ("fault" in read) return { place, reason: read.fault };
+  return toEntry(read.value, place, (field) => exactDigits(textLine.text, field));
 }

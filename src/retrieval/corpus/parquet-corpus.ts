@@ -1,3 +1,4 @@
+import { isUtf8 } from "node:buffer";
 import { stat } from "node:fs/promises";
 import {
   type AsyncBuffer,
@@ -9,17 +10,27 @@ import {
 } from "hyparquet";
 import { compressors } from "hyparquet-compressors";
 import { DataError } from "../../errors.ts";
+import type { Place } from "./corpus-stream.ts";
 import { type Entries, firstPresent, idFields, textFields, toEntry } from "./entry.ts";
 import { unreadable } from "./file-bytes.ts";
 
 /** Rows decoded at once; a row group may hold a million. */
 const sliceRows = 8192;
 
+const decoder = new TextDecoder();
+/** Stands for a value that the passage can't be made from, and says why. */
+const notUtf8 = { toJSON: () => "bytes that are not UTF-8" };
+/** Left to itself, hyparquet puts replacement characters in the place of bytes that are not UTF-8. */
+const parsers = {
+  stringFromBytes: (bytes: Uint8Array | undefined) => bytes && (isUtf8(bytes) ? decoder.decode(bytes) : notUtf8),
+};
+
 /**
  * A Parquet file as Hugging Face ships it: columns id (or _id, docid), title, and text (or contents), the only ones read. Memory:
  * the compressed columns of one row group and some decoded pages. `onRead` hears the file's bytes in proportion to the rows.
  * The line of a place is the row, from 1.
- * @throws DataError naming the file when it can't be read, is damaged, or lacks a column (naming those it has).
+ * @throws DataError naming the file when it can't be read, is damaged (and the first row not read), or lacks a column (naming those
+ * it has).
  */
 export async function* parquetEntries(file: string, onRead: (bytes: number) => void): Entries {
   const { size } = await stat(file).catch((error: unknown) => {
@@ -35,8 +46,8 @@ export async function* parquetEntries(file: string, onRead: (bytes: number) => v
     while (start < groupEnd) {
       const end = Math.min(start + sliceRows, groupEnd);
       const first = start + 1;
-      const records = await attempt(file, () =>
-        parquetReadObjects({ file: groupSource, metadata, columns, rowStart: start, rowEnd: end, compressors }),
+      const records = await attempt({ file, line: first }, () =>
+        parquetReadObjects({ file: groupSource, metadata, columns, rowStart: start, rowEnd: end, compressors, parsers }),
       );
       yield records.map((record, index) => toEntry(record, { file, line: first + index }));
       onRead(Math.floor((end / rows) * size) - Math.floor((start / rows) * size));
@@ -46,17 +57,17 @@ export async function* parquetEntries(file: string, onRead: (bytes: number) => v
 }
 
 async function opened(file: string): Promise<{ source: AsyncBuffer; metadata: FileMetaData }> {
-  return attempt(file, async () => {
+  return attempt({ file }, async () => {
     const source = await asyncBufferFromFile(file);
     return { source, metadata: await parquetMetadataAsync(source) };
   });
 }
 
-async function attempt<Result>(file: string, act: () => Promise<Result>): Promise<Result> {
+async function attempt<Result>(place: Place, act: () => Promise<Result>): Promise<Result> {
   try {
     return await act();
   } catch (error) {
-    throw new DataError(`can't be read as Parquet (${(error as Error).message}): fetch it again`, { file }, { cause: error });
+    throw new DataError(`can't be read as Parquet (${(error as Error).message}): fetch it again`, place, { cause: error });
   }
 }
 

@@ -62,11 +62,10 @@ export function htmlBlocks(html: string): StructuredText {
 
 /** Markdown: the title is that of the YAML front matter, or else the first heading. The front matter is no part of the text. */
 export function markdownBlocks(markdown: string): StructuredText {
-  const frontMatter = /^---[ \t]*\n(.*?)^(?:---|\.\.\.)[ \t]*$/ms.exec(markdown);
-  const body = frontMatter?.index === 0 ? markdown.slice(frontMatter[0].length) : markdown;
+  const { fields, body } = frontMatter(markdown);
   const structured = htmlBlocks(marked.parse(body, { async: false }));
-  const title = frontMatter?.index === 0 ? titleOf(frontMatter[1] as string) : undefined;
-  return title === undefined ? structured : { ...structured, title };
+  const { title } = fields;
+  return typeof title === "string" && title.trim() !== "" ? { ...structured, title: title.trim() } : structured;
 }
 
 /** Plain text: blocks are separated by blank lines; the lines of a block are one paragraph. */
@@ -74,14 +73,18 @@ export function plainBlocks(text: string): StructuredText {
   return { blocks: text.split(/\n[^\S\n]*\n/).map((block) => ({ text: block })) };
 }
 
-function titleOf(frontMatter: string): string | undefined {
-  try {
-    const title: unknown = (parse(frontMatter) as { title?: unknown } | null)?.title;
-    return typeof title === "string" && title.trim() !== "" ? title.trim() : undefined;
-  } catch {
-    // Front matter that is not YAML names no title; the text is usable all the same.
-    return undefined;
+/** What stands between two lines of `---` at the start counts as front matter when it is a YAML mapping, or else as text. */
+function frontMatter(markdown: string): { readonly fields: { readonly title?: unknown }; readonly body: string } {
+  const [block, yaml = ""] = /^---[ \t]*\n(?:(.*?)\n)??(?:---|\.\.\.)[ \t]*(?:\n|$)/s.exec(markdown) ?? [];
+  if (block !== undefined) {
+    try {
+      const fields: unknown = parse(yaml, { logLevel: "error" });
+      if (typeof fields === "object" && fields !== null) return { fields, body: markdown.slice(block.length) };
+    } catch {
+      // Not YAML: text between two rules.
+    }
   }
+  return { fields: {}, body: markdown };
 }
 
 function plainText(element: HtmlElement): string {

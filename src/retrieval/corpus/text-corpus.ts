@@ -22,7 +22,12 @@ export async function* textEntries(file: string, name: string, passageWords: num
     yield [{ place, reason: text.reason }];
     return;
   }
-  const { title = baseName(name), blocks } = structured(name, text);
+  const document = structured(name, text);
+  if ("reason" in document) {
+    yield [{ place, reason: document.reason }];
+    return;
+  }
+  const { title = baseName(name), blocks } = document;
   const entries: Entry[] = cutPassages(blocks, passageWords).map((passage, index) => ({
     document: {
       id: `${name}#${index + 1}`,
@@ -34,10 +39,16 @@ export async function* textEntries(file: string, name: string, passageWords: num
   yield entries.length > 0 ? entries : [{ place, reason: "holds no text: remove the file or fill it" }];
 }
 
-function structured(name: string, text: string): StructuredText {
+function structured(name: string, text: string): StructuredText | { readonly reason: string } {
   const plain = withoutArchiveSuffix(name).toLowerCase();
-  if (/\.(md|markdown)$/.test(plain)) return markdownBlocks(text);
-  return /\.html?$/.test(plain) ? htmlBlocks(text) : plainBlocks(text);
+  const blocks = /\.(md|markdown)$/.test(plain) ? markdownBlocks : /\.html?$/.test(plain) ? htmlBlocks : plainBlocks;
+  try {
+    return blocks(text);
+  } catch (error) {
+    // The parsers recurse, so elements nested thousands deep end the stack.
+    if (error instanceof RangeError) return { reason: `is nested too deeply (${error.message}): simplify it, or save it as .txt` };
+    throw error;
+  }
 }
 
 function baseName(name: string): string {

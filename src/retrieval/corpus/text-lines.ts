@@ -2,45 +2,69 @@ import { isUtf8 } from "node:buffer";
 import { DataError } from "../../errors.ts";
 import { fileBytes } from "./file-bytes.ts";
 
-/** A line without its line end; `text` is absent where the bytes are not valid UTF-8. `line` counts from 1. */
-export interface TextLine {
-  readonly line: number;
-  readonly text?: string;
-}
+/** A line without its line end, or why it can't be used. `line` counts from 1. */
+export type TextLine = { readonly line: number; readonly text: string } | { readonly line: number; readonly fault: string };
 
 /** A "line" longer than this is a file of another kind; holding it would break the promise of constant memory. */
-const longestLine = 64 * 1024 * 1024;
+const longestLine = 16 * 1024 * 1024;
+const tooLong = "is longer than 16 MiB: one record a line is expected; split it";
+const notUtf8 = "not valid UTF-8: save the file as UTF-8";
+
+const newline = 0x0a;
+const carriageReturn = 0x0d;
 
 /**
  * The lines of a UTF-8 text file (compressed or not) in batches, blank ones included; a byte order mark and CRLF line ends are
- * left out. Lines end at \n only, so that the other line separators of Unicode may stand in the text.
- * @throws DataError naming the file when it can't be read or decompressed, is UTF-16, or has a line of more than 64 MiB.
+ * left out. Lines end at \n only, so that the other line separators of Unicode may stand in the text. A line that is not UTF-8 or
+ * longer than 16 MiB is a fault of that line alone.
+ * @throws DataError naming the file, and the first line that was not read, when it can't be read or decompressed or is UTF-16.
  */
 export async function* textLines(file: string, onRead?: (bytes: number) => void): AsyncGenerator<readonly TextLine[]> {
   let pieces: Uint8Array[] = [];
   let pending = 0;
   let line = 0;
+  let overlong = false;
   const take = (): TextLine[] => {
     const block = Buffer.concat(pieces);
+    pieces = [];
+    pending = 0;
     const lines = linesOf(line === 0 ? withoutMark(block, file) : block, line);
     line += lines.length;
     return lines;
   };
-  for await (const chunk of fileBytes(file, onRead)) {
-    const end = chunk.lastIndexOf(0x0a) + 1;
+  for await (let chunk of placed(fileBytes(file, onRead), file, () => line)) {
+    if (overlong) {
+      const end = chunk.indexOf(newline) + 1;
+      if (end === 0) continue;
+      chunk = chunk.subarray(end);
+      overlong = false;
+      yield [{ line: ++line, fault: tooLong }];
+    }
+    const end = chunk.lastIndexOf(newline) + 1;
     if (end > 0) {
       pieces.push(chunk.subarray(0, end));
       yield take();
-      pieces = [];
-      pending = 0;
     }
     pieces.push(chunk.subarray(end));
     pending += chunk.length - end;
     if (pending > longestLine) {
-      throw new DataError("is longer than 64 MiB: is this a file of one record a line?", { file, line: line + 1 });
+      pieces = [];
+      pending = 0;
+      overlong = true;
     }
   }
-  if (pending > 0) yield take();
+  if (overlong) yield [{ line: line + 1, fault: tooLong }];
+  else if (pending > 0) yield take();
+}
+
+/** Adds to an error in the middle of a file the line that would have come next. */
+async function* placed(chunks: AsyncIterable<Uint8Array>, file: string, linesRead: () => number): AsyncGenerator<Uint8Array> {
+  try {
+    yield* chunks;
+  } catch (error) {
+    if (!(error instanceof DataError) || linesRead() === 0) throw error;
+    throw new DataError(error.message.replace(`${file}: `, ""), { file, line: linesRead() + 1 }, { cause: error });
+  }
 }
 
 function withoutMark(block: Buffer, file: string): Buffer {
@@ -54,16 +78,16 @@ function withoutMark(block: Buffer, file: string): Buffer {
 function linesOf(block: Buffer, before: number): TextLine[] {
   if (isUtf8(block)) {
     const texts = block.toString("utf8").split("\n");
-    if (block.at(-1) === 0x0a) texts.pop();
+    if (block.at(-1) === newline) texts.pop();
     return texts.map((text, index) => ({ line: before + index + 1, text: text.endsWith("\r") ? text.slice(0, -1) : text }));
   }
   const lines: TextLine[] = [];
   for (let start = 0; start < block.length; ) {
-    const newline = block.indexOf(0x0a, start);
-    const end = newline < 0 ? block.length : newline;
-    const bytes = block.subarray(start, end > start && block[end - 1] === 0x0d ? end - 1 : end);
+    const found = block.indexOf(newline, start);
+    const end = found < 0 ? block.length : found;
+    const bytes = block.subarray(start, end > start && block[end - 1] === carriageReturn ? end - 1 : end);
     const line = before + lines.length + 1;
-    lines.push(isUtf8(bytes) ? { line, text: bytes.toString("utf8") } : { line });
+    lines.push(isUtf8(bytes) ? { line, text: bytes.toString("utf8") } : { line, fault: notUtf8 });
     start = end + 1;
   }
   return lines;
