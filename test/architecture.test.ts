@@ -31,7 +31,7 @@ const units: readonly Unit[] = [
   // What the rings above stand on: atomic writes, JSON files, ONNX graphs and sessions, worker threads.
   { pattern: /^(files|onnx|threads)\//, ring: 1.5 },
   // Entry points of the package: they only export, and only the command line may use them.
-  { pattern: /^(index|(engine|retrieval|training|evaluation)\/index)\.ts$/, ring: 4.5, also: /./ },
+  { pattern: /^(index|(engine|retrieval|training|evaluation|serving)\/index)\.ts$/, ring: 4.5, also: /./ },
   { pattern: /^retrieval\//, ring: 2 },
   { pattern: /^engine\/embedded\//, ring: 2, also: /^engine\/(gguf\/)?[^/]+\.ts$/ },
   { pattern: /^engine\/(gguf\/)?[^/]+\.ts$/, ring: 2 },
@@ -39,6 +39,7 @@ const units: readonly Unit[] = [
   { pattern: /^ranker\//, ring: 3, never: concreteEngines },
   { pattern: /^training\//, ring: 4, never: concreteEngines },
   { pattern: /^evaluation\//, ring: 4, never: concreteEngines },
+  { pattern: /^serving\//, ring: 4, never: concreteEngines },
   { pattern: /^cli\//, ring: 5 },
 ];
 
