@@ -1,7 +1,7 @@
 import { DataError } from "../../errors.ts";
 import type { Document } from "../../types.ts";
 import type { CorpusOptions, Place } from "./corpus-stream.ts";
-import { shown } from "./json-lines.ts";
+import { duplicateReason } from "./duplicate-id.ts";
 import { openCorpus } from "./open-corpus.ts";
 
 /** What the first stage indexes of a document: title and text. */
@@ -29,14 +29,9 @@ export async function loadCorpus(paths: readonly string[] | string, options: Cor
       documents.push(document);
       continue;
     }
-    const reason = `id ${shown(document.id)} is already used in ${where(earlier, place)}: ids must be unique`;
+    const reason = duplicateReason(document.id, earlier, place);
     if (options.onSkip === undefined) throw new DataError(reason, place);
     options.onSkip({ place, reason });
   }
   return documents;
-}
-
-function where(earlier: Place, place: Place): string {
-  if (earlier.file === place.file) return earlier.line === undefined ? "the same file" : `line ${earlier.line}`;
-  return earlier.line === undefined ? earlier.file : `${earlier.file}:${earlier.line}`;
 }
