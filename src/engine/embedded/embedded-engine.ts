@@ -1,8 +1,6 @@
 /** The embedded engine: trains and samples one model in a worker thread, so that this one stays responsive. */
-import type { Worker } from "node:worker_threads";
-import { InfrastructureError } from "../../errors.ts";
+
 import { fromPlainError } from "../../threads/plain-error.ts";
-import { startWorker } from "../../threads/start-worker.ts";
 import type { SampledTokens } from "../../types.ts";
 import type {
   ForwardBackwardResult,
@@ -14,15 +12,11 @@ import type {
   TrainingExample,
 } from "../engine.ts";
 import type { ModelShape } from "./architecture.ts";
-import type { EmbeddedEngineCore, EmbeddedEngineOptions } from "./engine-core.ts";
-import type { PlainMethod, PlainOutcome, WorkerAnswer, WorkerCall } from "./worker-protocol.ts";
+import type { EmbeddedEngineCore, EmbeddedEngineOptions, PolicyOptions } from "./engine-core.ts";
+import { EngineThread } from "./engine-thread.ts";
+import { firstPolicy, type PlainMethod, type PlainOutcome } from "./worker-protocol.ts";
 
-export type { EmbeddedEngineOptions } from "./engine-core.ts";
-
-interface PendingCall {
-  readonly resolve: (value: unknown) => void;
-  readonly reject: (error: Error) => void;
-}
+export type { EmbeddedEngineOptions, PolicyOptions } from "./engine-core.ts";
 
 interface WaitingSample {
   readonly request: SampleRequest;
@@ -32,62 +26,40 @@ interface WaitingSample {
 
 /**
  * Starts a worker thread and loads or makes the model in it.
- * @throws ConfigError for options that contradict one another; ModelError for a model folder that can't be used.
+ * @throws ConfigError for options that contradict one another; ModelError for a model folder or adapter that can't be used.
  */
 export async function createEmbeddedEngine(options: EmbeddedEngineOptions): Promise<EmbeddedEngine> {
-  const worker = startWorker(import.meta.url, "worker", options);
-  try {
-    return new EmbeddedEngine(worker, await creation(worker));
-  } catch (error) {
-    await worker.terminate();
-    throw error;
-  }
-}
-
-/** The shape of the model, once the worker has it. */
-function creation(worker: Worker): Promise<ModelShape> {
-  return new Promise((resolve, reject) => {
-    worker.once("message", (answer: WorkerAnswer) =>
-      "error" in answer ? reject(fromPlainError(answer.error)) : resolve(answer.value as ModelShape),
-    );
-    worker.once("error", reject);
-    worker.once("exit", (code) =>
-      reject(new InfrastructureError(`the embedded engine's thread ended while it started (exit code ${code})`)),
-    );
-  });
+  const { thread, shape } = await EngineThread.start(options);
+  return new EmbeddedEngine(thread, firstPolicy, shape);
 }
 
 /** See `createEmbeddedEngine`. Calls are served in the order in which they are made. */
 export class EmbeddedEngine implements TrainableEngine {
-  private readonly pending = new Map<number, PendingCall>();
   private waiting: WaitingSample[] = [];
-  private lastId = 0;
-  /** Why no call can be served any more. */
-  private ended: Error | undefined;
-  private exited = false;
+  private closed: Error | undefined;
   /** Abort flags of the batches under way. */
   private readonly sampling = new Set<Int32Array>();
 
   /** @param shape The model's. */
   constructor(
-    private readonly worker: Worker,
+    private readonly thread: EngineThread,
+    private readonly policy: number,
     readonly shape: ModelShape,
-  ) {
-    worker.on("message", (answer: WorkerAnswer) => this.settle(answer));
-    worker.on("error", (error) =>
-      this.end(new InfrastructureError(`the embedded engine's thread failed: ${error.message}`, { cause: error })),
-    );
-    worker.on("exit", (code) => {
-      this.exited = true;
-      this.end(new InfrastructureError(`the embedded engine's thread ended unexpectedly (exit code ${code})`));
-    });
-    worker.unref();
+  ) {}
+
+  /**
+   * Another policy over the same frozen weights, which stay in memory once: an adapter of its own, or (without one) the model as it is.
+   * Both take turns in one thread; either may be closed first.
+   * @throws ConfigError when this engine trains the weights themselves; ModelError for an adapter that can't be used.
+   */
+  async beside(options: PolicyOptions): Promise<EmbeddedEngine> {
+    return new EmbeddedEngine(this.thread, await this.thread.addPolicy(options), this.shape);
   }
 
   /** Requests made in the same turn of the event loop are served as one batch. Rejects with the signal's reason when aborted. */
   sample(request: SampleRequest): Promise<SampledTokens[]> {
     return new Promise((resolve, reject) => {
-      if (this.ended) return reject(this.ended);
+      if (this.closed) return reject(this.closed);
       if (request.signal?.aborted) return reject(request.signal.reason as Error);
       if (this.waiting.length === 0) setImmediate(() => this.sendSamples());
       this.waiting.push({ request, resolve, reject });
@@ -118,39 +90,35 @@ export class EmbeddedEngine implements TrainableEngine {
     return this.call("exportModel", folder);
   }
 
+  /**
+   * Writes the adapter as PEFT and vLLM read it.
+   * @param baseModel What `base_model_name_or_path` is to say: a folder or Hugging Face name.
+   * @throws ConfigError when the engine has none.
+   */
+  exportAdapter(folder: string, baseModel: string): Promise<void> {
+    return this.call("exportAdapter", folder, baseModel);
+  }
+
   publish(): Promise<number> {
     return this.call("publish");
   }
 
-  /**
-   * Rejects the calls under way at once and ends the thread. Samples are given up between two tokens and other calls finish first:
-   * onnxruntime brings the whole process down when its thread is terminated within a call.
-   */
+  /** Rejects the calls under way at once and frees the model. Samples are given up between two tokens, other calls finish first. */
   async close(): Promise<void> {
+    if (this.closed) return;
+    this.closed = new Error("the embedded engine was closed");
     for (const aborted of this.sampling) aborted.fill(1);
-    this.end(new Error("the embedded engine was closed"));
-    if (this.exited) return;
-    this.worker.ref();
-    const exit = new Promise((resolve) => this.worker.once("exit", resolve));
-    this.worker.postMessage({ id: ++this.lastId, method: "end" } satisfies WorkerCall);
-    await exit;
+    for (const sample of this.waiting) sample.reject(this.closed);
+    this.waiting = [];
+    await this.thread.removePolicy(this.policy, this.closed);
   }
 
   private call<Method extends PlainMethod>(method: Method, ...argumentList: Parameters<EmbeddedEngineCore[Method]>) {
+    if (this.closed) return Promise.reject(this.closed) as ReturnType<EmbeddedEngineCore[Method]>;
     // What was asked for before is served before.
     this.sendSamples();
-    return this.post({ method, argumentList }) as ReturnType<EmbeddedEngineCore[Method]>;
-  }
-
-  private post(call: object): Promise<unknown> {
-    return new Promise((resolve, reject) => {
-      if (this.ended) return reject(this.ended);
-      const id = ++this.lastId;
-      this.pending.set(id, { resolve, reject });
-      // The process stays alive for the worker only while something is awaited.
-      this.worker.ref();
-      this.worker.postMessage({ id, ...call });
-    });
+    const call = { method, argumentList } as Parameters<EngineThread["post"]>[1];
+    return this.thread.post(this.policy, call) as ReturnType<EmbeddedEngineCore[Method]>;
   }
 
   private sendSamples(): void {
@@ -161,7 +129,8 @@ export class EmbeddedEngine implements TrainableEngine {
     const stopListening = listenForAborts(batch, aborted);
     this.sampling.add(aborted);
     const requests = batch.map(({ request: { signal, ...request } }) => request);
-    this.post({ method: "sample", requests, aborted: aborted.buffer })
+    this.thread
+      .post(this.policy, { method: "sample", requests, aborted: aborted.buffer })
       .then(
         (outcomes) => {
           (outcomes as PlainOutcome[]).forEach((outcome, index) => {
@@ -178,22 +147,6 @@ export class EmbeddedEngine implements TrainableEngine {
         this.sampling.delete(aborted);
         stopListening();
       });
-  }
-
-  private settle(answer: WorkerAnswer): void {
-    const call = this.pending.get(answer.id);
-    this.pending.delete(answer.id);
-    if (this.pending.size === 0 && !this.ended) this.worker.unref();
-    if ("error" in answer) call?.reject(fromPlainError(answer.error));
-    else call?.resolve(answer.value);
-  }
-
-  private end(reason: Error): void {
-    this.ended ??= reason;
-    for (const call of this.pending.values()) call.reject(this.ended);
-    this.pending.clear();
-    for (const sample of this.waiting) sample.reject(this.ended);
-    this.waiting = [];
   }
 }
 

@@ -10,14 +10,29 @@ import type { Renderer } from "../renderer.ts";
 import type { ModelShape } from "./architecture.ts";
 import { loadEngineState, saveEngineState } from "./engine-state.ts";
 import { loadModelFolder, writeModelFolder } from "./hf-folder.ts";
+import { AdapterParameters, type LoraShape } from "./lora.ts";
 import { Parameters } from "./parameters.ts";
+import { readAdapterFolder, writeAdapterFolder } from "./peft-folder.ts";
 import { EmbeddedSampler } from "./sampler.ts";
 import type { SamplerRequest } from "./sampling-sequence.ts";
+import { TrainedModel } from "./trained-model.ts";
 import { EmbeddedTrainer } from "./trainer.ts";
 
+/** What of a model is trained. */
+export interface PolicyOptions {
+  /** A new low-rank adapter over the frozen weights, or where `adapterFolder` is given the shape that it must have. */
+  readonly lora?: LoraShape;
+  /** Of a new adapter. Default 0. */
+  readonly adapterSeed?: number;
+  /** An adapter to begin with, as PEFT writes it. */
+  readonly adapterFolder?: string;
+  /** False: nothing is trained, and a quarter of the memory does. Default true. */
+  readonly trainable?: boolean;
+}
+
 /** Where the model comes from, and how it runs. Plain data. */
-export interface EmbeddedEngineOptions {
-  /** A Hugging Face model folder; instead of it `shape` and `seed` make a new model. */
+export interface EmbeddedEngineOptions extends PolicyOptions {
+  /** A Hugging Face model folder or a GGUF file; instead of it `shape` and `seed` make a new model. */
   readonly modelFolder?: string;
   readonly shape?: ModelShape;
   /** Of the random weights of a new model. */
@@ -42,29 +57,45 @@ export class EmbeddedEngineCore {
   private published = true;
 
   private constructor(
-    readonly shape: ModelShape,
-    private readonly parameters: Parameters,
+    private readonly options: EmbeddedEngineOptions,
+    private readonly model: TrainedModel,
+    private readonly renderer: Renderer | undefined,
     private readonly trainer: EmbeddedTrainer,
     private readonly sampler: EmbeddedSampler,
-    private readonly renderer: Renderer | undefined,
-    private readonly source: string | undefined,
   ) {}
 
   /** @throws ConfigError for options that contradict one another, ModelError for a folder that can't be used. */
   static async create(options: EmbeddedEngineOptions): Promise<EmbeddedEngineCore> {
-    const parameters = await parametersOf(options);
-    const { shape } = parameters;
-    const source = options.tokenizerFolder ?? options.modelFolder;
-    let renderer: Renderer | undefined;
-    if (source !== undefined && (options.tokenizerFolder !== undefined || isGguf(source) || existsSync(join(source, "tokenizer.json")))) {
-      renderer = await loadRenderer(source);
-      checkVocabulary(renderer, shape.vocabularySize, source);
-    }
+    const base = await parametersOf(options);
+    return EmbeddedEngineCore.over(base, options, await rendererOf(options, base.shape));
+  }
+
+  private static async over(base: Parameters, options: EmbeddedEngineOptions, renderer: Renderer | undefined): Promise<EmbeddedEngineCore> {
+    const adapter = await adapterOf(options, base.shape);
     const { threads = 1, microBatchTokens = 1024, execution = "auto", prefixCacheMegabytes = 256 } = options;
-    const trainer = new EmbeddedTrainer(shape, parameters, { threads, microBatchTokens, execution });
+    const trainer = new EmbeddedTrainer(base.shape, base, { threads, microBatchTokens, execution, adapter });
     const decode = renderer === undefined ? undefined : (tokenIds: readonly number[]) => renderer.decode(tokenIds);
-    const sampler = await EmbeddedSampler.create(parameters, { threads, prefixCacheMegabytes, decode });
-    return new EmbeddedEngineCore(shape, parameters, trainer, sampler, renderer, source);
+    const sampler = await EmbeddedSampler.create(base, { threads, prefixCacheMegabytes, decode, adapter });
+    return new EmbeddedEngineCore(options, new TrainedModel(base, adapter), renderer, trainer, sampler);
+  }
+
+  get shape(): ModelShape {
+    return this.model.shape;
+  }
+
+  /**
+   * Another policy over the same frozen weights: an adapter, or the model as it is.
+   * @throws ConfigError when this engine trains the weights themselves.
+   */
+  beside(policy: PolicyOptions): Promise<EmbeddedEngineCore> {
+    const { base } = this.model;
+    if (base.gradients.length > 0) {
+      throw new ConfigError(
+        "this engine trains the whole model: policies share weights only where these are frozen (lora, or trainable: false)",
+      );
+    }
+    const { lora: _, adapterFolder: __, adapterSeed: ___, ...shared } = this.options;
+    return EmbeddedEngineCore.over(base, { ...shared, trainable: false, ...policy }, this.renderer);
   }
 
   /** One batch; an Error in the place of a request that failed. */
@@ -80,11 +111,13 @@ export class EmbeddedEngineCore {
     return this.trainer.logprobs(sequences);
   }
 
-  forwardBackward(examples: readonly TrainingExample[], loss: Loss): Promise<ForwardBackwardResult> {
+  async forwardBackward(examples: readonly TrainingExample[], loss: Loss): Promise<ForwardBackwardResult> {
+    this.checkTrainable("forwardBackward");
     return this.trainer.forwardBackward(examples, loss);
   }
 
   async optimStep(options: OptimStepOptions): Promise<{ gradientNorm: number; step: number }> {
+    this.checkTrainable("optimStep");
     const result = this.trainer.optimStep(options);
     this.published = false;
     return result;
@@ -97,12 +130,14 @@ export class EmbeddedEngineCore {
   }
 
   async saveState(folder: string): Promise<void> {
+    this.checkTrainable("saveState");
     const { policyVersion, published } = this;
-    await saveEngineState(folder, this.parameters, { step: this.trainer.state().step, policyVersion, published });
+    await saveEngineState(folder, this.model, { step: this.trainer.state().step, policyVersion, published });
   }
 
   async loadState(folder: string): Promise<void> {
-    const { parameters, counters } = await loadEngineState(folder, this.shape);
+    this.checkTrainable("loadState");
+    const { parameters, counters } = await loadEngineState(folder, this.model);
     const { weights, firstMoments, secondMoments } = parameters;
     this.trainer.restore({ weights, firstMoments, secondMoments, step: counters.step });
     this.policyVersion = counters.policyVersion;
@@ -110,8 +145,27 @@ export class EmbeddedEngineCore {
     this.published = counters.published;
   }
 
+  /** The whole model, an adapter merged into its weights. */
   async exportModel(folder: string): Promise<void> {
-    await writeModelFolder(folder, this.parameters, { source: this.source, endTokenIds: this.renderer?.stopTokenIds });
+    const { tokenizerFolder, modelFolder } = this.options;
+    await writeModelFolder(folder, this.model, { source: tokenizerFolder ?? modelFolder, endTokenIds: this.renderer?.stopTokenIds });
+  }
+
+  /** @throws ConfigError when there is no adapter. */
+  async exportAdapter(folder: string, baseModel: string): Promise<void> {
+    const { adapter } = this.model;
+    if (adapter === undefined) throw new ConfigError("exportAdapter: this engine has no adapter: use exportModel");
+    await writeAdapterFolder(folder, adapter, baseModel);
+  }
+
+  /** Frees the sessions. */
+  async close(): Promise<void> {
+    await this.trainer.close();
+    await this.sampler.release();
+  }
+
+  private checkTrainable(verb: string): void {
+    if (this.model.trainable.gradients.length === 0) throw new ConfigError(`${verb}: this engine's weights are frozen (trainable: false)`);
   }
 
   private usePublished(): void {
@@ -121,13 +175,46 @@ export class EmbeddedEngineCore {
   }
 }
 
-async function parametersOf({ modelFolder, shape, seed, initialDeviation }: EmbeddedEngineOptions): Promise<Parameters> {
+async function parametersOf(options: EmbeddedEngineOptions): Promise<Parameters> {
+  const { modelFolder, shape, seed, initialDeviation, lora, adapterFolder } = options;
   if ((modelFolder === undefined) === (shape === undefined)) {
     throw new ConfigError("createEmbeddedEngine needs either modelFolder (a Hugging Face folder) or shape and seed (a new model)");
   }
-  if (modelFolder !== undefined) return loadModelFolder(modelFolder);
+  const trainable = lora === undefined && adapterFolder === undefined && (options.trainable ?? true);
+  if (modelFolder !== undefined) return loadModelFolder(modelFolder, { trainable });
   if (seed === undefined) throw new ConfigError("createEmbeddedEngine: a new model needs a seed");
-  const parameters = new Parameters(shape as ModelShape);
+  const parameters = new Parameters(shape as ModelShape, { trainable });
   parameters.initialise(seed, initialDeviation);
   return parameters;
+}
+
+async function adapterOf(options: PolicyOptions, shape: ModelShape): Promise<AdapterParameters | undefined> {
+  const { lora, adapterFolder, adapterSeed = 0, trainable = true } = options;
+  if (adapterFolder !== undefined) {
+    const adapter = await readAdapterFolder(adapterFolder, shape, { trainable });
+    if (lora !== undefined) checkSameLora(adapter.lora, lora, adapterFolder);
+    return adapter;
+  }
+  if (lora === undefined) return undefined;
+  const adapter = new AdapterParameters(shape, lora, { trainable });
+  adapter.initialise(adapterSeed);
+  return adapter;
+}
+
+function checkSameLora(found: LoraShape, wanted: LoraShape, folder: string): void {
+  for (const field of ["rank", "alpha", "rankStabilised", "targets"] as const) {
+    const [has, wants] = [found, wanted].map((lora) => JSON.stringify(lora[field] ?? false));
+    if (has !== wants)
+      throw new ConfigError(`${folder}: the adapter's ${field} is ${has}, ${wants} is asked for: change the setting, or leave it out`);
+  }
+}
+
+async function rendererOf({ tokenizerFolder, modelFolder }: EmbeddedEngineOptions, shape: ModelShape): Promise<Renderer | undefined> {
+  const source = tokenizerFolder ?? modelFolder;
+  const hasTokenizer =
+    source !== undefined && (tokenizerFolder !== undefined || isGguf(source) || existsSync(join(source, "tokenizer.json")));
+  if (!hasTokenizer) return undefined;
+  const renderer = await loadRenderer(source);
+  checkVocabulary(renderer, shape.vocabularySize, source);
+  return renderer;
 }

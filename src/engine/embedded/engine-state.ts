@@ -1,13 +1,16 @@
-/** The folder that an exact resume needs: weights, both moments of AdamW, and the counters. */
+/** The folder that an exact resume needs: what is trained (all weights, or an adapter), both moments of AdamW, and the counters. */
 import { join } from "node:path";
 import { isDeepStrictEqual } from "node:util";
 import { ModelError } from "../../errors.ts";
 import { readJsonObject, writeJsonAtomically } from "../../files/json-file.ts";
 import { replaceFolder } from "../../files/replace-folder.ts";
-import type { ModelShape } from "./architecture.ts";
+import type { FlatParameters } from "./flat-parameters.ts";
 import { readWeights, writeWeights } from "./hf-folder.ts";
+import { AdapterParameters } from "./lora.ts";
 import { Parameters } from "./parameters.ts";
+import { readAdapterWeights, writeAdapterWeights } from "./peft-folder.ts";
 import { SafetensorsFile, writeSafetensors } from "./safetensors.ts";
+import type { TrainedModel } from "./trained-model.ts";
 
 const formatVersion = 1;
 const moments = ["firstMoments", "secondMoments"] as const;
@@ -25,16 +28,18 @@ export interface EngineCounters {
  * Writes weights.safetensors, optimizer.safetensors and engine.json as one act.
  * @throws ModelError naming the folder when it can't be written.
  */
-export async function saveEngineState(folder: string, parameters: Parameters, counters: EngineCounters): Promise<void> {
+export async function saveEngineState(folder: string, model: TrainedModel, counters: EngineCounters): Promise<void> {
+  const { shape: modelShape, lora, adapter, trainable: parameters } = model;
   await replaceFolder(folder, async (temporary) => {
-    await writeWeights(join(temporary, "weights.safetensors"), parameters);
+    const weights = join(temporary, "weights.safetensors");
+    await (adapter === undefined ? writeWeights(weights, model.base) : writeAdapterWeights(weights, adapter));
     await writeSafetensors(
       join(temporary, "optimizer.safetensors"),
       moments.flatMap((moment) =>
-        parameters.specs.map(({ name, shape }) => ({ name: `${moment}.${name}`, shape, data: parameters.view(name, moment) })),
+        parameters.specs.map(({ name, shape }) => ({ name: `${moment}.${name}`, shape, data: () => parameters.view(name, moment) })),
       ),
     );
-    await writeJsonAtomically(join(temporary, "engine.json"), { formatVersion, shape: parameters.shape, ...counters });
+    await writeJsonAtomically(join(temporary, "engine.json"), { formatVersion, shape: modelShape, ...(lora ? { lora } : {}), ...counters });
   });
 }
 
@@ -44,8 +49,8 @@ export async function saveEngineState(folder: string, parameters: Parameters, co
  */
 export async function loadEngineState(
   folder: string,
-  shape: ModelShape,
-): Promise<{ readonly parameters: Parameters; readonly counters: EngineCounters }> {
+  { shape, lora }: TrainedModel,
+): Promise<{ readonly parameters: FlatParameters; readonly counters: EngineCounters }> {
   const file = join(folder, "engine.json");
   const json = await readJsonObject(file);
   if (json["formatVersion"] !== formatVersion)
@@ -58,13 +63,18 @@ export async function loadEngineState(
         `${file}: the state is of another model: ${field} is ${JSON.stringify(saved[field])}, the engine's is ${JSON.stringify(value)}`,
       );
   }
+  if (!isDeepStrictEqual(json["lora"], lora)) {
+    const shown = (value: unknown) => (value === undefined ? "trained as a whole" : `an adapter ${JSON.stringify(value)}`);
+    throw new ModelError(`${file}: the state is of another kind of training: ${shown(json["lora"])}, the engine's is ${shown(lora)}`);
+  }
   const counters = {
     step: count(json, "step", file),
     policyVersion: count(json, "policyVersion", file),
     published: json["published"] !== false,
   };
-  const parameters = new Parameters(shape);
-  await readWeights(join(folder, "weights.safetensors"), parameters);
+  const weights = join(folder, "weights.safetensors");
+  const parameters = lora === undefined ? new Parameters(shape) : new AdapterParameters(shape, lora);
+  await (parameters instanceof AdapterParameters ? readAdapterWeights(weights, parameters) : readWeights(weights, parameters));
   const optimizer = await SafetensorsFile.open(join(folder, "optimizer.safetensors"));
   try {
     for (const moment of moments) {

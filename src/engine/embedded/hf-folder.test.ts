@@ -9,6 +9,7 @@ import { hfConfigFromModelShape, type ModelShape } from "./architecture.ts";
 import { loadModelFolder, readModelShape, writeModelFolder } from "./hf-folder.ts";
 import { Parameters } from "./parameters.ts";
 import { SafetensorsFile, writeSafetensors } from "./safetensors.ts";
+import { TrainedModel } from "./trained-model.ts";
 
 const shape: ModelShape = {
   architecture: "qwen2",
@@ -60,7 +61,7 @@ describe("a GGUF file", () => {
   it("is exported as a folder that loads again, tokenizer and template included", async () => {
     const source = `${fixtures}gguf/tiny-llama3.gguf`;
     const parameters = await loadModelFolder(source);
-    await writeModelFolder(folder, parameters, { source });
+    await writeModelFolder(folder, new TrainedModel(parameters), { source });
     expect(await readModelShape(folder)).toEqual(await readModelShape(source));
     expect((await loadModelFolder(folder)).view("model.norm.weight")).toEqual(parameters.view("model.norm.weight"));
     const [ours, theirs] = [await loadRenderer(folder), await loadRenderer(source)];
@@ -74,9 +75,9 @@ describe("a GGUF file", () => {
 describe("model folders", () => {
   it("are read from several files as from one", async () => {
     const parameters = makeParameters();
-    await writeModelFolder(folder, parameters);
+    await writeModelFolder(folder, new TrainedModel(parameters));
     await rm(join(folder, "model.safetensors"));
-    const tensors = parameters.specs.map(({ name, shape }) => ({ name, shape, data: parameters.view(name) }));
+    const tensors = parameters.specs.map(({ name, shape }) => ({ name, shape, data: () => parameters.view(name) }));
     const shards = { "model-00001-of-00002.safetensors": tensors.slice(0, 5), "model-00002-of-00002.safetensors": tensors.slice(5) };
     const weight_map: Record<string, string> = {};
     for (const [file, part] of Object.entries(shards)) {
@@ -100,12 +101,12 @@ describe("model folders", () => {
     const parameters = makeParameters();
     const source = join(folder, "source");
     const target = join(folder, "target");
-    await writeModelFolder(source, parameters);
+    await writeModelFolder(source, new TrainedModel(parameters));
     await writeFile(join(source, "config.json"), JSON.stringify(hfConfigFromModelShape(shape, { eos_token_id: 3 })));
     await writeFile(join(source, "tokenizer.json"), "{}");
     await writeFile(join(source, "generation_config.json"), '{"eos_token_id": 3}');
-    await writeModelFolder(target, await loadModelFolder(source), { source, endTokenIds: [9] });
-    await writeModelFolder(target, await loadModelFolder(source), { source, endTokenIds: [9] });
+    await writeModelFolder(target, new TrainedModel(await loadModelFolder(source)), { source, endTokenIds: [9] });
+    await writeModelFolder(target, new TrainedModel(await loadModelFolder(source)), { source, endTokenIds: [9] });
     expect(await readModelShape(target)).toEqual(shape);
     expect((await loadModelFolder(target)).weights).toEqual(parameters.weights);
     expect(JSON.parse(await readFile(join(target, "config.json"), "utf8"))).toMatchObject({ eos_token_id: 3, model_type: "qwen2" });
@@ -116,13 +117,13 @@ describe("model folders", () => {
 
   it("keep the old version when the new one can't be written", async () => {
     const target = join(folder, "model");
-    await writeModelFolder(target, makeParameters());
+    await writeModelFolder(target, new TrainedModel(makeParameters()));
     // A companion that can't be copied stands for a disk that fills up half way.
     const source = join(folder, "source");
-    await writeModelFolder(source, makeParameters());
+    await writeModelFolder(source, new TrainedModel(makeParameters()));
     await rm(join(source, "tokenizer.json"), { force: true });
-    await writeModelFolder(join(source, "tokenizer.json"), makeParameters());
-    await expect(writeModelFolder(target, makeParameters(), { source })).rejects.toThrow(/model can't be written/);
+    await writeModelFolder(join(source, "tokenizer.json"), new TrainedModel(makeParameters()));
+    await expect(writeModelFolder(target, new TrainedModel(makeParameters()), { source })).rejects.toThrow(/model can't be written/);
     expect((await readdir(folder)).sort()).toEqual(["model", "source"]);
     expect((await loadModelFolder(target)).weights).toEqual(makeParameters().weights);
   });
@@ -130,18 +131,22 @@ describe("model folders", () => {
   it("name what is wrong with the weights", async () => {
     const target = join(folder, "model");
     const file = join(target, "model.safetensors");
-    await writeModelFolder(target, makeParameters());
+    await writeModelFolder(target, new TrainedModel(makeParameters()));
     const size = (await readFile(file)).length;
 
     await truncate(file, size - 4);
     await expect(loadModelFolder(target)).rejects.toThrow(ModelError);
     await expect(loadModelFolder(target)).rejects.toThrow(`tensor lm_head.weight ends at byte ${size}, the file has ${size - 4} bytes`);
 
-    const tensors = makeParameters().specs.map((spec) => ({ name: spec.name, shape: spec.shape, data: makeParameters().view(spec.name) }));
+    const tensors = makeParameters().specs.map((spec) => ({
+      name: spec.name,
+      shape: spec.shape,
+      data: () => makeParameters().view(spec.name),
+    }));
     await writeSafetensors(file, tensors.slice(1));
     await expect(loadModelFolder(target)).rejects.toThrow(/tensor model.embed_tokens.weight is missing/);
 
-    await writeSafetensors(file, [...tensors, { name: "extra", shape: [1], data: new Float32Array(1) }]);
+    await writeSafetensors(file, [...tensors, { name: "extra", shape: [1], data: () => new Float32Array(1) }]);
     await expect(loadModelFolder(target)).rejects.toThrow(/tensor extra does not belong to a qwen2 model/);
 
     await writeSafetensors(file, [{ ...tensors[0]!, shape: [8, 20] }, ...tensors.slice(1)]);
@@ -151,7 +156,7 @@ describe("model folders", () => {
     damaged[5] = Number.NaN;
     await writeSafetensors(
       file,
-      tensors.map((tensor) => (tensor.name === "model.norm.weight" ? { ...tensor, data: damaged } : tensor)),
+      tensors.map((tensor) => (tensor.name === "model.norm.weight" ? { ...tensor, data: () => damaged } : tensor)),
     );
     await expect(loadModelFolder(target)).rejects.toThrow(/model.norm.weight holds NaN at index 5/);
 

@@ -7,8 +7,10 @@ import { ggufConfig } from "../gguf/gguf-config.ts";
 import { GgufFile, isGguf } from "../gguf/gguf-file.ts";
 import { ggufTokenizer } from "../gguf/gguf-tokenizer.ts";
 import { hfConfigFromModelShape, type ModelShape, modelShapeFromHfConfig } from "./architecture.ts";
+import { mergedWeight } from "./lora.ts";
 import { Parameters } from "./parameters.ts";
 import { SafetensorsFile, writeSafetensors } from "./safetensors.ts";
+import type { TrainedModel } from "./trained-model.ts";
 import { fillTensors, openWeights, type WeightSource } from "./weight-source.ts";
 
 /** Copied from the folder a model came from when it is written: they don't change by training. */
@@ -61,10 +63,15 @@ function isDerived(name: string, shape: ModelShape): boolean {
 
 /** The weights as a safetensors file. */
 export async function writeWeights(path: string, parameters: Parameters): Promise<void> {
-  await writeSafetensors(
-    path,
-    parameters.specs.map(({ name, shape }) => ({ name, shape, data: parameters.view(name) })),
-  );
+  const tensors = parameters.specs.map(({ name, shape }) => ({ name, shape, data: () => parameters.view(name) }));
+  await writeSafetensors(path, tensors);
+}
+
+/** The weights as a safetensors file, an adapter merged into them one tensor after the other. */
+async function writeMergedWeights(path: string, { base, adapter }: TrainedModel): Promise<void> {
+  if (adapter === undefined) return writeWeights(path, base);
+  const tensors = base.specs.map((spec) => ({ ...spec, data: () => mergedWeight(spec, base.view(spec.name), adapter) }));
+  await writeSafetensors(path, tensors);
 }
 
 async function withGguf<Result>(path: string, use: (file: GgufFile) => Promise<Result> | Result): Promise<Result> {
@@ -88,13 +95,13 @@ export interface ModelFolderOptions {
  * Writes a model folder, replacing one that is there in one act: config.json, model.safetensors and the companions.
  * @throws ModelError naming the folder.
  */
-export async function writeModelFolder(folder: string, parameters: Parameters, options: ModelFolderOptions = {}): Promise<void> {
+export async function writeModelFolder(folder: string, model: TrainedModel, options: ModelFolderOptions = {}): Promise<void> {
   const { source, endTokenIds = [] } = options;
   await replaceFolder(folder, async (temporary) => {
     if (endTokenIds.length > 0) await writeJsonAtomically(join(temporary, "generation_config.json"), { eos_token_id: endTokenIds });
-    const config = hfConfigFromModelShape(parameters.shape, idFields(await configOf(source)));
+    const config = hfConfigFromModelShape(model.shape, idFields(await configOf(source)));
     await writeJsonAtomically(join(temporary, "config.json"), config);
-    await writeWeights(join(temporary, "model.safetensors"), parameters);
+    await writeMergedWeights(join(temporary, "model.safetensors"), model);
     if (source !== undefined) await writeCompanions(source, temporary);
   });
 }

@@ -74,3 +74,23 @@ export class AdapterParameters extends FlatParameters {
     }
   }
 }
+
+/** A weight [out, in] with the adapter added: W + scale B A; the weight itself where it has no adapter. */
+export function mergedWeight({ name, shape }: ParameterSpec, weight: Float32Array, adapter: AdapterParameters): Float32Array {
+  const { lora } = adapter;
+  if (!isAdapted(lora, name)) return weight;
+  const [out = 0, inputs = 0] = shape;
+  const names = adapterNames(name);
+  const [a, b] = [adapter.view(names.a), adapter.view(names.b)];
+  const scale = loraScale(lora);
+  const merged = weight.slice();
+  for (let row = 0; row < out; row++) {
+    for (let rank = 0; rank < lora.rank; rank++) {
+      const factor = scale * (b[row * lora.rank + rank] as number);
+      for (let column = 0; column < inputs; column++) {
+        merged[row * inputs + column] = (merged[row * inputs + column] as number) + factor * (a[rank * inputs + column] as number);
+      }
+    }
+  }
+  return merged;
+}

@@ -74,7 +74,7 @@ export async function readAdapterWeights(path: string, adapter: AdapterParameter
 
 /** The adapter's weights as a safetensors file, under PEFT's names. */
 export async function writeAdapterWeights(path: string, adapter: AdapterParameters): Promise<void> {
-  const tensors = adapter.specs.map(({ name, shape }) => ({ name: nameInFile(name), shape, data: adapter.view(name) }));
+  const tensors = adapter.specs.map(({ name, shape }) => ({ name: nameInFile(name), shape, data: () => adapter.view(name) }));
   await writeSafetensors(path, tensors);
 }
 

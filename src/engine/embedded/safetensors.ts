@@ -23,7 +23,8 @@ interface Entry {
 export interface NamedTensor {
   readonly name: string;
   readonly shape: readonly number[];
-  readonly data: Float32Array;
+  /** Asked for when the tensor is written: not all need exist at once. */
+  readonly data: () => Float32Array;
 }
 
 /** An open safetensors file; tensors are read one by one, so that a model needs no second copy in memory. */
@@ -83,10 +84,10 @@ export class SafetensorsFile {
 export async function writeSafetensors(path: string, tensors: readonly NamedTensor[]): Promise<void> {
   const header: Record<string, unknown> = { __metadata__: { format: "pt" } };
   let offset = 0;
-  for (const { name, shape, data } of tensors) {
-    if (data.length !== elementCount(shape)) throw new Error(`tensor ${name}: ${data.length} numbers for shape [${shape.join(", ")}]`);
-    header[name] = { dtype: "F32", shape, data_offsets: [offset, offset + data.byteLength] };
-    offset += data.byteLength;
+  for (const { name, shape } of tensors) {
+    const bytes = 4 * elementCount(shape);
+    header[name] = { dtype: "F32", shape, data_offsets: [offset, offset + bytes] };
+    offset += bytes;
   }
   const json = new TextEncoder().encode(JSON.stringify(header));
   // Spaces after the JSON align the tensors to 8 bytes, as the format asks.
@@ -96,8 +97,14 @@ export async function writeSafetensors(path: string, tensors: readonly NamedTens
   new DataView(length.buffer).setBigUint64(0, BigInt(padded.length), true);
   const handle = await open(path, "w");
   try {
-    for (const part of [length, padded, ...tensors.map(({ data }) => new Uint8Array(data.buffer, data.byteOffset, data.byteLength))]) {
-      await writeFully(handle, part);
+    await writeFully(handle, length);
+    await writeFully(handle, padded);
+    for (const { name, shape, data } of tensors) {
+      const numbers = data();
+      if (numbers.length !== elementCount(shape)) {
+        throw new Error(`tensor ${name}: ${numbers.length} numbers for shape [${shape.join(", ")}]`);
+      }
+      await writeFully(handle, new Uint8Array(numbers.buffer, numbers.byteOffset, numbers.byteLength));
     }
   } finally {
     await handle.close();
