@@ -104,18 +104,22 @@ function absolutePaths(tree: Tree, folder: string): void {
     let section: unknown = tree;
     for (const part of parts) section = isTree(section) ? section[part] : undefined;
     if (!isTree(section) || section[name] === undefined) continue;
-    const isServersName = key === "retrieval.embedder.model" && section.kind === "endpoint";
-    if (!isServersName) section[name] = absolute(key, section[name], folder);
+    section[name] = seenFrom(folder, key, section[name], tree);
   }
+}
+
+/** An endpoint's model is a name that the server knows. */
+function isServersName(key: string, { retrieval }: Tree): boolean {
+  return key === "retrieval.embedder.model" && isTree(retrieval) && isTree(retrieval.embedder) && retrieval.embedder.kind === "endpoint";
 }
 
 function isTree(value: unknown): value is Tree {
   return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
-/** The value of a key as seen from `folder`: a path, or each of several, becomes absolute where the key holds paths. */
-export function seenFrom(folder: string, key: string, value: unknown): unknown {
-  return pathKeys.includes(key) ? absolute(key, value, folder) : value;
+/** The value of a key as seen from `folder`: a path, or each of several, becomes absolute where the key holds paths in this tree. */
+export function seenFrom(folder: string, key: string, value: unknown, tree: Tree): unknown {
+  return pathKeys.includes(key) && !isServersName(key, tree) ? absolute(key, value, folder) : value;
 }
 
 /** A path, or each of several, seen from `folder`. Addresses (`s3://...`) and Hugging Face names that are no local path stay as they are. */

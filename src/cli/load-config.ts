@@ -77,9 +77,10 @@ export function loadRetrievalConfig({ file, set, overrides = [] }: RetrievalConf
 function check<Checked>(schema: z.ZodType<Checked>, { tree, placeOf }: ConfigFile, file: string, changes: readonly Override[]): Checked {
   const origins = new Map<string, string>();
   for (const { flag, key, value } of changes) {
-    assign(tree, key, seenFrom(process.cwd(), key, value), flag);
+    assign(tree, key, value, flag);
     origins.set(key, flag);
   }
+  for (const { flag, key, value } of changes) assign(tree, key, seenFrom(process.cwd(), key, value, tree), flag);
   const checked = schema.safeParse(tree);
   if (checked.success) return checked.data;
   const problems = configProblems(checked.error.issues, tree).map(({ key, message }) => {

@@ -3,11 +3,12 @@ import { join } from "node:path";
 import { RunFolderError } from "../../errors.ts";
 import { readIfPresent } from "../../files/atomic-file.ts";
 import { writeJsonAtomically } from "../../files/json-file.ts";
+import type { EmbedderIdentity } from "../embedding/embedder.ts";
 import type { CorpusSource } from "./corpus-sources.ts";
 import type { IndexEstimate } from "./estimate.ts";
 import { indexFiles } from "./index-folder.ts";
 import { settingDifferences } from "./index-settings.ts";
-import { indexFormatVersion } from "./manifest.ts";
+import { type IndexManifest, indexFormatVersion } from "./manifest.ts";
 
 /** Parts of a build that are done once for all; vectors know themselves how far they are. */
 export type FinishedPart = "documents" | "embedder" | "vectors" | "bm25";
@@ -19,21 +20,33 @@ export interface BuildState {
   readonly settings: Readonly<Record<string, unknown>>;
   readonly sources: readonly CorpusSource[];
   readonly done: readonly FinishedPart[];
-  /** Passages left out, known when the documents are done. */
-  readonly skipped: number;
+  /** Known when the documents are done. */
+  readonly documents?: IndexManifest["documents"];
+  /** Of the embedder that the first vectors were made with. */
+  readonly identity?: EmbedderIdentity;
 }
 
 /** What a build tells while it works. */
 export type BuildEvent =
   | { readonly kind: "estimate"; readonly estimate: IndexEstimate }
-  /** An unfinished build goes on. */
-  | { readonly kind: "resumed"; readonly documents: number; readonly rows: number }
-  | { readonly kind: "progress"; readonly stage: BuildStage; readonly done: number; readonly total: number; readonly words: string }
-  /** How long the vectors will take, once the first blocks are done. */
-  | { readonly kind: "pace"; readonly perSecond: number; readonly secondsLeft: number };
+  /** An unfinished build goes on; these parts of it are complete. */
+  | { readonly kind: "resumed"; readonly done: readonly FinishedPart[] }
+  /** An earlier build left vectors of this many rows. */
+  | { readonly kind: "kept"; readonly rows: number }
+  | { readonly kind: "documents"; readonly count: number; readonly skipped: number }
+  /** `words`: where things stand, with the rate and the time left where they are known. */
+  | { readonly kind: "progress"; readonly stage: BuildStage; readonly done: number; readonly total: number; readonly words: string };
 
 /** The stages of a build, in order. */
-export type BuildStage = "reading" | "word statistics" | "embedding" | "vector index" | "BM25";
+export type BuildStage =
+  | "reading"
+  | "word statistics"
+  | "embedding"
+  | "copying vectors"
+  | "vector index"
+  | "BM25"
+  | "checking documents"
+  | "checking vectors";
 
 /** The state of an unfinished build; undefined where there is none. @throws RunFolderError when it can't be read. */
 export async function readBuildState(folder: string): Promise<BuildState | undefined> {
@@ -48,15 +61,52 @@ export async function readBuildState(folder: string): Promise<BuildState | undef
   throw new RunFolderError(`${folder}/${indexFiles.build} is not of this version: start over with --fresh`);
 }
 
-/** Remembers where a build stands, as one act. */
-export async function writeBuildState(folder: string, state: BuildState): Promise<void> {
-  await writeJsonAtomically(join(folder, indexFiles.build), state);
+/** Keeps build.json. */
+export class BuildJournal {
+  private constructor(
+    private readonly folder: string,
+    private current: BuildState,
+  ) {}
+
+  /**
+   * Goes on with the unfinished build of a folder, or begins one.
+   * @throws RunFolderError when the unfinished one is of other settings or another corpus, naming each difference.
+   */
+  static async open(folder: string, settings: BuildState["settings"], sources: readonly CorpusSource[]): Promise<BuildJournal> {
+    const before = await readBuildState(folder);
+    if (before !== undefined) checkSameBuild(folder, before, { settings: plain(settings), sources });
+    const journal = new BuildJournal(folder, before ?? { formatVersion: indexFormatVersion, settings: plain(settings), sources, done: [] });
+    if (before === undefined) await journal.note({});
+    return journal;
+  }
+
+  get state(): BuildState {
+    return this.current;
+  }
+
+  has(part: FinishedPart): boolean {
+    return this.current.done.includes(part);
+  }
+
+  /** Remembers more, as one act; `finished` is complete from now on. */
+  async note(more: Pick<BuildState, "documents" | "identity">, finished?: FinishedPart): Promise<void> {
+    const done = finished === undefined ? this.current.done : [...this.current.done, finished];
+    this.current = { ...this.current, ...more, done };
+    await writeJsonAtomically(join(this.folder, indexFiles.build), this.current);
+  }
+}
+
+/** As it will be read again: without entries that are undefined. */
+function plain<Value>(value: Value): Value {
+  return JSON.parse(JSON.stringify(value)) as Value;
 }
 
 /** @throws RunFolderError when what a build began with is not what it is to go on with, naming each difference. */
-export function checkSameBuild(folder: string, before: BuildState, now: Pick<BuildState, "settings" | "sources">): void {
+function checkSameBuild(folder: string, before: BuildState, now: Pick<BuildState, "settings" | "sources">): void {
   const byName = (sources: readonly CorpusSource[]) =>
-    Object.fromEntries(sources.map(({ name, bytes, modified }) => [name, { bytes, modified: new Date(modified).toISOString() }]));
+    Object.fromEntries(
+      sources.map(({ name, bytes, modified }, index) => [`${index + 1} (${name})`, { bytes, modified: new Date(modified).toISOString() }]),
+    );
   const differences = [
     ...settingDifferences(before.settings, now.settings),
     ...settingDifferences(byName(before.sources), byName(now.sources), "corpus"),

@@ -5,6 +5,7 @@ import { ConfigError } from "../../errors.ts";
 import { documentText } from "../corpus/corpus.ts";
 import type { CorpusStream } from "../corpus/corpus-stream.ts";
 import { wordsOf } from "../words.ts";
+import { blockRows } from "./embed-rows.ts";
 import type { IndexSettings } from "./index-settings.ts";
 import type { VectorSettings } from "./manifest.ts";
 
@@ -17,6 +18,8 @@ export interface CorpusSample {
   readonly storedBytes: number;
   /** Different words of a passage. */
   readonly distinctWords: number;
+  /** Different words of the whole corpus, judged by Heaps' law. */
+  readonly vocabulary: number;
 }
 
 /** What an index will take, in bytes. */
@@ -53,8 +56,21 @@ export const thisMachine: Machine = {
   },
 };
 
+/** While ids are checked for duplicates. */
+const idBytes = 32;
+/** Directions of words that the hashed embedder keeps. */
+const mostDirections = 65_536;
+/** Node.js with what a build loads. */
+const baseBytes = 250 * 2 ** 20;
+/** A word and its count while they are learnt, sorted and written. */
+const wordBytes = 300;
+
 const sampledPassages = 20_000;
 const sampledMilliseconds = 3000;
+/** Of so many passages the words are counted. */
+const wordsEvery = 16;
+/** Heaps' law: the vocabulary of English text grows with about this power of its length. */
+const heapsExponent = 0.6;
 
 /**
  * Reads the head of a corpus.
@@ -62,11 +78,16 @@ const sampledMilliseconds = 3000;
  */
 export async function sampleCorpus(corpus: CorpusStream, signal?: AbortSignal): Promise<CorpusSample> {
   const started = performance.now();
+  const vocabulary = new Set<string>();
   let [documents, storedBytes, distinctWords, exact] = [0, 0, 0, true];
   for await (const { document } of corpus) {
     signal?.throwIfAborted();
     storedBytes += Buffer.byteLength(JSON.stringify(document)) + 1;
-    if (documents % 16 === 0) distinctWords += new Set(wordsOf(documentText(document))).size;
+    if (documents % wordsEvery === 0) {
+      const words = new Set(wordsOf(documentText(document)));
+      distinctWords += words.size;
+      for (const word of words) vocabulary.add(word);
+    }
     documents++;
     if (documents < sampledPassages && performance.now() - started < sampledMilliseconds) continue;
     exact = false;
@@ -75,12 +96,50 @@ export async function sampleCorpus(corpus: CorpusStream, signal?: AbortSignal): 
   const read = Math.max(1, corpus.bytesRead());
   const total = exact ? documents : Math.max(documents, Math.round((documents * corpus.totalBytes) / read));
   const sampled = Math.max(1, documents);
+  const counted = Math.ceil(sampled / wordsEvery);
   return {
     documents: total,
     exact,
     storedBytes: storedBytes / sampled,
-    distinctWords: distinctWords / Math.ceil(sampled / 16),
+    distinctWords: distinctWords / counted,
+    vocabulary: Math.round(vocabulary.size * (total / counted) ** heapsExponent),
   };
+}
+
+/** What an index of these settings takes to build in `folder`. `dimensions`: of its vectors, 0 where it has none. */
+export async function estimateIndex(
+  sample: CorpusSample,
+  settings: IndexSettings,
+  dimensions: number,
+  folder: string,
+  machine: Machine,
+): Promise<IndexEstimate> {
+  const disk = estimateDisk(sample, settings, dimensions);
+  return {
+    documents: sample.documents,
+    exact: sample.exact,
+    disk,
+    diskTotal: disk.texts + disk.vectors + disk.vectorIndex + disk.bm25,
+    memory: estimateMemory(sample, settings, dimensions),
+    freeDisk: await machine.freeDisk(folder),
+    freeMemory: machine.freeMemory(),
+  };
+}
+
+/** Memory of this process at the peak of a build, whose parts are made one after the other. */
+function estimateMemory(sample: CorpusSample, { kind, embedder, vectors }: IndexSettings, dimensions: number): number {
+  const { documents, storedBytes, vocabulary } = sample;
+  const words = vocabulary * wordBytes;
+  const block = blockRows * (3 * 4 * dimensions + 6 * storedBytes);
+  const embedding = block + (embedder?.kind === "hashed" ? words + mostDirections * (4 * dimensions + 100) : 0);
+  const index = vectors === undefined || vectors.kind === "exact" ? 0 : annMemory(documents, dimensions, vectors.kind);
+  return Math.round(baseBytes + Math.max(documents * idBytes, embedding, index, kind === "dense" ? 0 : words));
+}
+
+/** What LanceDB takes: a sample of vectors to learn partitions from, and codes or graphs while it sorts them. */
+function annMemory(documents: number, dimensions: number, kind: VectorSettings["kind"]): number {
+  const learnt = Math.min(documents, 256 * Math.sqrt(documents)) * dimensions * 4;
+  return learnt + (kind === "hnsw" ? documents * (dimensions + 400) : 0);
 }
 
 /** Bytes of an index with these settings over a corpus like the sample. `dimensions`: of its vectors, 0 where it has none. */

@@ -15,11 +15,16 @@ export const indexFiles = {
   skipped: "skipped.jsonl",
 } as const;
 
-const ownNames: ReadonlySet<string> = new Set(Object.values(indexFiles));
+const ownNames: readonly string[] = Object.values(indexFiles);
 
 /** Whether a name in an index folder is ours, temporary files included. */
 function isOwn(name: string): boolean {
-  return ownNames.has(name) || isLock(name) || /\.(partial|old)$/.test(name);
+  return ownNames.includes(name) || isLock(name) || isTemporary(name);
+}
+
+/** What an act of ours that was killed half-way leaves behind. */
+function isTemporary(name: string): boolean {
+  return /\.(partial|old)$/.test(name) && ownNames.some((own) => name.startsWith(`${own}.`));
 }
 
 function isLock(name: string): boolean {
@@ -32,7 +37,7 @@ function isLock(name: string): boolean {
  */
 export async function prepareIndexFolder(folder: string): Promise<void> {
   await mkdir(folder, { recursive: true });
-  const names = (await readdir(folder)).filter((name) => !isLock(name));
+  const names = (await readdir(folder)).filter((name) => !isLock(name) && !isTemporary(name));
   const stranger = (await holdsIndex(folder)) ? names.find((name) => !isOwn(name)) : names[0];
   if (stranger === undefined) return;
   throw new RunFolderError(`${folder} holds other things (${stranger}): name a new or empty folder for the index`);
@@ -55,6 +60,13 @@ export async function clearIndexFolder(folder: string): Promise<void> {
     if (isOwn(name) && !isLock(name) && name !== indexFiles.build) await rm(join(folder, name), { recursive: true, force: true });
   }
   await rm(build, { force: true });
+}
+
+/** Removes what killed acts left behind; to be called by the holder of the lock. */
+export async function removeTemporaries(folder: string): Promise<void> {
+  for (const name of await readdir(folder)) {
+    if (isTemporary(name)) await rm(join(folder, name), { recursive: true, force: true });
+  }
 }
 
 /** Bytes of every file of the index by its path below the folder, in name order; not LanceDB's, whose names differ from build to build. */

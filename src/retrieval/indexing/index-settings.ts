@@ -32,6 +32,14 @@ export function newIndexSettings(config: RetrievalConfig): IndexSettings {
   };
 }
 
+/** What decides the content of an index: its settings without where services are, what keys are called and how hard a search looks. */
+export function contentSettings({ kind, embedder, vectors }: IndexSettings): Record<string, unknown> {
+  if (embedder === undefined || vectors === undefined) return { kind };
+  const { url: _url, apiKeyVariable: _key, ...encoder } = embedder;
+  const { apiKeyVariable: _name, region: _region, hostOverride: _host, probes: _probes, refine: _refine, ef: _ef, ...layout } = vectors;
+  return { kind, embedder: encoder, vectors: layout };
+}
+
 function embedderSettings(config: EmbedderConfig): EmbedderSettings {
   const { kind = "hashed", dimensions = 384, idfPower = 1, model, file, url, apiKeyVariable } = config;
   if (kind === "hashed") return { kind, dimensions, idfPower };

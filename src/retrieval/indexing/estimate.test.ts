@@ -1,0 +1,71 @@
+import { describe, expect, it } from "vitest";
+import { retrievalConfig, smallCorpus } from "../../../test/fixtures/retrieval/small-corpus.ts";
+import type { CorpusStream } from "../corpus/corpus-stream.ts";
+import { bytesText, type CorpusSample, checkFits, estimateDisk, estimateIndex, type Machine, sampleCorpus } from "./estimate.ts";
+import { newIndexSettings } from "./index-settings.ts";
+
+const wikipedia: CorpusSample = { documents: 21_015_324, exact: false, storedBytes: 660, distinctWords: 70, vocabulary: 4_000_000 };
+const machine = (freeDisk: number, freeMemory: number): Machine => ({ freeDisk: async () => freeDisk, freeMemory: () => freeMemory });
+const gibibyte = 2 ** 30;
+
+function streamOf(passages: ReturnType<typeof smallCorpus>): CorpusStream {
+  let read = 0;
+  return {
+    totalBytes: passages.length * 100,
+    bytesRead: () => read,
+    async *[Symbol.asyncIterator]() {
+      for (const [index, document] of passages.entries()) {
+        read += 100;
+        yield { document, place: { file: "f", line: index + 1 } };
+      }
+    },
+  };
+}
+
+describe("sampleCorpus", () => {
+  it("counts a small corpus and judges a large one by its head", async () => {
+    const small = await sampleCorpus(streamOf(smallCorpus(500)));
+    expect(small).toMatchObject({ documents: 500, exact: true });
+    const large = await sampleCorpus(streamOf(smallCorpus(25_000)));
+    expect(large).toMatchObject({ documents: 25_000, exact: false });
+    expect(large.storedBytes).toBeGreaterThan(100);
+    expect(large.distinctWords).toBeGreaterThan(10);
+  });
+});
+
+describe("the estimate", () => {
+  it("counts vectors at four bytes a value, and nothing that the kind does without", () => {
+    const dense = newIndexSettings(retrievalConfig({ embedder: { kind: "onnx", model: "a/b" } }));
+    expect(estimateDisk(wikipedia, dense, 768)).toMatchObject({ vectors: 21_015_324 * 768 * 4, vectorIndex: 0, bm25: 0 });
+    const bm25 = estimateDisk(wikipedia, newIndexSettings(retrievalConfig({ kind: "bm25" })), 0);
+    expect(bm25.vectors).toBe(0);
+    expect(bm25.bm25).toBeGreaterThan(gibibyte);
+    expect(bm25.texts).toBeGreaterThan(13 * gibibyte);
+  });
+
+  it("refuses what won't fit with sizes and advice, and takes what does", async () => {
+    const settings = newIndexSettings(retrievalConfig({ embedder: { kind: "onnx", model: "a/b" } }));
+    const on = (disk: number, memory: number) => estimateIndex(wikipedia, settings, 768, "/i", machine(disk * gibibyte, memory * gibibyte));
+    const short = await on(20, 64);
+    expect(() => checkFits(short, "/i", 0)).toThrow(
+      /needs about 7\d GiB \(texts 1\d GiB, vectors of 21,015,324 passages 60 GiB\), but the disk of \/i has 20 GiB free: name a folder on another disk, choose an embedder with fewer dimensions.*--force/,
+    );
+    expect(() => checkFits(short, "/i", 60 * gibibyte)).not.toThrow();
+    expect(async () => checkFits(await on(100, 64), "/i", 0)).not.toThrow();
+    const cramped = await on(100, 0.1);
+    expect(() => checkFits(cramped, "/i", 0)).toThrow(/takes about \d+ [MG]iB of memory, 102 MiB are free: .*--force/);
+  });
+
+  it("needs no memory that grows with the vectors of an exact index", async () => {
+    const settings = newIndexSettings(retrievalConfig({ embedder: { kind: "onnx", model: "a/b" } }));
+    const { memory } = await estimateIndex(wikipedia, settings, 768, "/i", machine(0, 0));
+    expect(memory).toBeLessThan(gibibyte);
+  });
+});
+
+it.each([
+  [0, "0 bytes"],
+  [1023, "1023 bytes"],
+  [1536, "1.5 KiB"],
+  [64_559_075_328, "60 GiB"],
+])("bytesText(%d) = %s", (bytes, text) => expect(bytesText(bytes)).toBe(text));
