@@ -50,6 +50,8 @@ export interface RankerCall {
   readonly query: string;
   readonly candidates: readonly Candidate[];
   readonly promptTokenIds: readonly number[];
+  /** Passages shortened so that the prompt fits the model; absent: none. */
+  readonly cutPassages?: number;
   readonly output: SampledTokens;
   readonly ranking: Ranking;
 }

@@ -37,11 +37,11 @@ export async function loadSetting(tokenizerFolder: string): Promise<Setting> {
     renderer,
     protocol: agentProtocolFor(config, renderer),
     rankerPrompt: (question, query, documents) =>
-      ranker.promptTokens(
+      ranker.prompt(
         question,
         query,
         documents.map((document, index) => ({ document, score: 0, rank: index + 1 })),
-      ),
+      ).tokenIds,
     candidates: async (query) => (await retriever.search([query], config.retrieval.candidates))[0] ?? [],
     forge: new NameForge(world.names()),
     topK: config.ranker.topK,

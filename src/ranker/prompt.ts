@@ -4,6 +4,7 @@ import { labelPiece } from "../engine/grammar.ts";
 import type { Renderer, Segment } from "../engine/renderer.ts";
 import { cutText, passageText } from "../retrieval/passage-text.ts";
 import type { Candidate, Ranking } from "../types.ts";
+import { fitPassages } from "./fit-passages.ts";
 import { parseRanking } from "./parse-ranking.ts";
 import { rankingGrammar } from "./ranking-grammar.ts";
 
@@ -19,6 +20,15 @@ export interface RankerProtocolOptions {
   readonly topK: number;
   /** N: most candidates that a prompt may hold. */
   readonly candidates: number;
+  /** Longest prompt; passages are cut further, the longest first, until it fits. Absent: no limit of its own. */
+  readonly maxPromptTokens?: number;
+}
+
+/** A prompt and what it took to make it fit. */
+export interface RankerPrompt {
+  readonly tokenIds: number[];
+  /** Passages cut because of `maxPromptTokens`. */
+  readonly cutPassages: number;
 }
 
 /** What `rankerSearch` needs to speak with a ranker; made by `rankerProtocol`. */
@@ -26,8 +36,8 @@ export interface RankerProtocol {
   readonly stop: NonNullable<SampleRequest["stop"]>;
   /** The grammar for a prompt with this many candidates, when grammar masking is on. */
   grammar(candidates: number): TokenGrammar | undefined;
-  /** Candidate i is shown with the label [i], in the order given. */
-  promptTokens(question: string, query: string, candidates: readonly Candidate[]): number[];
+  /** Candidate i is shown with the label [i], in the order given. Too long a prompt loses ends of passages, never a label or a passage as a whole. */
+  prompt(question: string, query: string, candidates: readonly Candidate[]): RankerPrompt;
   parse(text: string, candidates: number): Ranking;
 }
 
@@ -42,6 +52,20 @@ export function rankerProtocol(renderer: Renderer, options: RankerProtocolOption
     return grammar;
   };
   if (options.grammar) grammarFor(options.candidates);
+  const render = (question: string, query: string, passages: readonly string[]): number[] => {
+    if (options.prompt === "compact") {
+      // The label stands after its passage: a tiny causal model judges a passage where it meets the label.
+      const documents = passages.flatMap((text, index): Segment[] => [{ data: text }, labels[index] ?? `[${index + 1}]`]);
+      const content = [{ data: question }, "<query>", { data: query }, "<documents>", ...documents];
+      return renderer.renderConversation([{ role: "user", content }]);
+    }
+    const documents = passages.flatMap((text, index): Segment[] => [`\n[${index + 1}] `, { data: text }]);
+    const fields: Segment[] = ["Question: ", { data: question }, "\nCurrent query: ", { data: query }, "\n\nDocuments:", ...documents];
+    return renderer.renderConversation([
+      { role: "system", content: [instructions(picks(passages.length))] },
+      { role: "user", content: fields },
+    ]);
+  };
   const closing = renderer.tokenId("</rerank>");
   return {
     stop:
@@ -49,20 +73,18 @@ export function rankerProtocol(renderer: Renderer, options: RankerProtocolOption
         ? { tokenIds: renderer.stopTokenIds, strings: ["</rerank>"] }
         : { tokenIds: [...renderer.stopTokenIds, closing], strings: [] },
     grammar: (candidates) => (options.grammar ? grammarFor(candidates) : undefined),
-    promptTokens(question, query, candidates) {
+    prompt(question, query, candidates) {
       const passages = candidates.map(({ document }) => cutText(passageText(document), options.passageCharacters));
-      if (options.prompt === "compact") {
-        // The label stands after its passage: a tiny causal model judges a passage where it meets the label.
-        const documents = passages.flatMap((text, index): Segment[] => [{ data: text }, labels[index] ?? `[${index + 1}]`]);
-        const content = [{ data: question }, "<query>", { data: query }, "<documents>", ...documents];
-        return renderer.renderConversation([{ role: "user", content }]);
-      }
-      const documents = passages.flatMap((text, index): Segment[] => [`\n[${index + 1}] `, { data: text }]);
-      const fields: Segment[] = ["Question: ", { data: question }, "\nCurrent query: ", { data: query }, "\n\nDocuments:", ...documents];
-      return renderer.renderConversation([
-        { role: "system", content: [instructions(picks(candidates.length))] },
-        { role: "user", content: fields },
-      ]);
+      const tokenIds = render(question, query, passages);
+      const { maxPromptTokens = Number.POSITIVE_INFINITY } = options;
+      if (tokenIds.length <= maxPromptTokens) return { tokenIds, cutPassages: 0 };
+      const frame = render(
+        question,
+        query,
+        passages.map(() => ""),
+      );
+      const { texts, cut } = fitPassages(renderer, passages, maxPromptTokens - frame.length);
+      return { tokenIds: render(question, query, texts), cutPassages: cut };
     },
     parse: (text, candidates) => parseRanking(text, { candidates, topK: options.topK }),
   };

@@ -30,7 +30,7 @@ export function rankerSearch(options: RankerSearchOptions): Search {
   return async ({ question, trajectoryIndex, turnIndex, query, seed, signal }) => {
     const [candidates = []] = await retriever.search([query], options.candidates);
     if (candidates.length === 0) return { query, candidates, observation: [] };
-    const promptTokenIds = protocol.promptTokens(question.question, query, candidates);
+    const { tokenIds: promptTokenIds, cutPassages } = protocol.prompt(question.question, query, candidates);
     const grammar = protocol.grammar(candidates.length);
     const sampling = sampler.sample({
       promptTokenIds,
@@ -57,6 +57,7 @@ export function rankerSearch(options: RankerSearchOptions): Search {
       query,
       candidates,
       promptTokenIds,
+      ...(cutPassages > 0 ? { cutPassages } : {}),
       output,
       ranking,
     };

@@ -54,8 +54,14 @@ function systemSearch(config: Config, parts: SystemParts, mode: "training" | "ev
   }
 }
 
-/** The ranker protocol that the configuration asks for. @throws ConfigError when its grammar doesn't fit the vocabulary. */
-export function rankerProtocolFor(config: Config, renderer: Renderer): RankerProtocol {
-  const { prompt, grammar, passageCharacters, topK } = config.ranker;
-  return rankerProtocol(renderer, { prompt, grammar, passageCharacters, topK, candidates: config.retrieval.candidates });
+/**
+ * The ranker protocol that the configuration asks for.
+ * @param contextTokens Longest sequence of the model, output included: passages are cut so that there is room for `ranker.maxTokens`.
+ * @throws ConfigError when its grammar doesn't fit the vocabulary.
+ */
+export function rankerProtocolFor(config: Config, renderer: Renderer, contextTokens?: number): RankerProtocol {
+  const { prompt, grammar, passageCharacters, topK, maxTokens } = config.ranker;
+  const { candidates } = config.retrieval;
+  const limit = contextTokens === undefined ? {} : { maxPromptTokens: contextTokens - maxTokens };
+  return rankerProtocol(renderer, { prompt, grammar, passageCharacters, topK, candidates, ...limit });
 }

@@ -74,6 +74,8 @@ export interface StepMetrics {
   readonly truncated: number;
   readonly searchLimited: number;
   readonly rankerTruncated: number;
+  /** Passages shortened so that ranker prompts fit. */
+  readonly rankerCutPassages: number;
   /** Scored ranker calls that no kept group holds. */
   readonly rankerCallsDropped: number;
 
@@ -175,6 +177,7 @@ export function stepMetrics(facts: StepFacts): StepMetrics {
     truncated: stopped("length"),
     searchLimited: stopped("search_limit"),
     rankerTruncated: calls.filter(({ output }) => output.finishReason === "length").length,
+    rankerCutPassages: calls.reduce((sum, { cutPassages = 0 }) => sum + cutPassages, 0),
     rankerCallsDropped: scored.length - keptCalls.length,
     timing: {
       rolloutSeconds: rollout,
