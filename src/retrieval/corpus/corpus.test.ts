@@ -1,9 +1,16 @@
-import { mkdtemp, rm, writeFile } from "node:fs/promises";
+import { existsSync } from "node:fs";
+import { mkdir, mkdtemp, readdir, readlink, realpath, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { fileURLToPath } from "node:url";
+import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
-import { DataError } from "../../errors.ts";
+import { ConfigError, DataError } from "../../errors.ts";
 import { loadCorpus } from "./corpus.ts";
+import type { SkippedPassage } from "./corpus-stream.ts";
+import { openCorpus } from "./open-corpus.ts";
+
+const fixtures = fileURLToPath(new URL("../../../test/fixtures/retrieval/", import.meta.url));
 
 let folder: string;
 beforeAll(async () => {
@@ -11,11 +18,12 @@ beforeAll(async () => {
 });
 afterAll(() => rm(folder, { recursive: true }));
 
-async function corpusOf(...lines: readonly string[]): Promise<string> {
-  const file = join(folder, "corpus.jsonl");
-  await writeFile(file, lines.join("\n"));
+async function written(name: string, content: string | Uint8Array): Promise<string> {
+  const file = join(folder, name);
+  await writeFile(file, content);
   return file;
 }
+const corpusOf = (...lines: readonly string[]) => written("corpus.jsonl", lines.join("\n"));
 const good = '{"id":"1","title":"Peru","text":"Lima."}';
 
 describe("loadCorpus", () => {
@@ -35,6 +43,7 @@ describe("loadCorpus", () => {
     ['{"id":"2","text":" "}', 'text must be a non-empty string, got " " (id 2)'],
     ['{"id":"2","title":["x"],"text":"x"}', 'title must be a string, got ["x"] (id 2)'],
     ['{"id":"1","text":"x"}', 'id "1" is already used in line 1'],
+    ['{"id":1,"text":"x"}', 'id "1" is already used in line 1'],
   ])("names the line of %s", async (line, message) => {
     const file = await corpusOf(good, "", line);
     const failure = loadCorpus(file);
@@ -45,5 +54,110 @@ describe("loadCorpus", () => {
   it("names a file that is empty or missing", async () => {
     await expect(loadCorpus(await corpusOf(""))).rejects.toThrow("corpus.jsonl: holds no passage");
     await expect(loadCorpus(join(folder, "none.jsonl"))).rejects.toThrow("none.jsonl: can't be read (ENOENT)");
+  });
+
+  it("reads every format, in the order of the paths", async () => {
+    const tsv = await written("p.tsv", "id\ttext\ttitle\nt1\tLima.\tPeru\n");
+    const text = await written("p.md", "# Peru\n\nLima.");
+    const paths = [tsv, join(fixtures, "snappy.parquet"), join(fixtures, "two-frames.jsonl.zst"), text];
+    expect((await loadCorpus(paths)).map(({ id }) => id)).toEqual([
+      "t1",
+      ...Array.from({ length: 7 }, (_, row) => String(2n ** 53n + 1n + BigInt(row))),
+      "1",
+      "2",
+      "p.md#1",
+    ]);
+  });
+
+  it("names both places of an id that is used twice", async () => {
+    const first = await written("first.jsonl", `{"id":"0","text":"x"}\n${good}`);
+    const second = await written("second.jsonl", `\n${good}\n`);
+    await expect(loadCorpus([first, second])).rejects.toThrow(`${second}:2: id "1" is already used in ${first}:2: ids must be unique`);
+  });
+
+  it("lists what it skips, duplicates too, and reads the rest", async () => {
+    const first = await written("first.jsonl", `${good}\n{\n${good}`);
+    const second = await written("second.jsonl.gz", gzipSync(`${good}\r\n{"id":"2","text":"x"}`));
+    const skipped: SkippedPassage[] = [];
+    const documents = await loadCorpus([first, second], { onSkip: (passage) => skipped.push(passage) });
+    expect(documents.map(({ id }) => id)).toEqual(["1", "2"]);
+    expect(skipped.map(({ place, reason }) => [place.file, place.line, reason.split(":")[0]])).toEqual([
+      [first, 2, expect.stringContaining("not valid JSON")],
+      [first, 3, 'id "1" is already used in line 1'],
+      [second, 1, `id "1" is already used in ${first}`],
+    ]);
+  });
+
+  it("refuses a corpus of which nothing is left", async () => {
+    const file = await corpusOf("{", "[]");
+    await expect(loadCorpus(file, { onSkip: () => undefined })).rejects.toThrow(`${file}: holds no passage: all 2 were unusable`);
+  });
+});
+
+describe("openCorpus", () => {
+  it("counts the bytes on the disk as it reads, and can be read again", async () => {
+    const lines = Array.from({ length: 20_000 }, (_, index) => `{"id":${index},"text":"${Math.imul(index, 2654435761)}"}\n`);
+    const paths = [
+      await written("big.jsonl.gz", gzipSync(lines.join(""))),
+      join(fixtures, "zstd.parquet"),
+      await written("p.txt", "Lima."),
+    ];
+    const corpus = await openCorpus(paths);
+    for (const _ of [1, 2]) {
+      const seen: number[] = [];
+      for await (const { place } of corpus) seen.push(place.file === paths[0] ? 0 : corpus.bytesRead());
+      expect(seen.length).toBe(20_008);
+      expect(seen.at(-1)).toBe(corpus.totalBytes);
+    }
+  });
+
+  it("cuts texts into passages of the words asked for, in the order of names, the same every time", async () => {
+    const docs = join(folder, "docs");
+    await mkdir(join(docs, "part 10"), { recursive: true });
+    await writeFile(join(docs, "part 10", "b.txt"), "One two three four. Five six seven eight.");
+    await writeFile(join(docs, "part 2.md"), "# Two\n\nNine ten.");
+    await writeFile(join(docs, "empty.txt"), "");
+    const skipped: SkippedPassage[] = [];
+    const read = async () => {
+      const ids: string[] = [];
+      for await (const { document } of await openCorpus([docs], { passageWords: 4, onSkip: (passage) => skipped.push(passage) }))
+        ids.push(`${document.id} ${document.title}`);
+      return ids;
+    };
+    expect(await read()).toEqual(["part 2.md#1 Two", "part 10/b.txt#1 b", "part 10/b.txt#2 b"]);
+    expect(await read()).toEqual(await read());
+    expect(skipped[0]).toEqual({ place: { file: join(docs, "empty.txt") }, reason: "holds no text: remove the file or fill it" });
+  });
+
+  it("stops at a damaged archive even where bad passages are skipped: what is lost can't be listed", async () => {
+    const whole = gzipSync(`${good}\n`);
+    const file = await written("cut.jsonl.gz", whole.subarray(0, -4));
+    await expect(loadCorpus(file, { onSkip: () => undefined })).rejects.toThrow("cut.jsonl.gz:2: the gzip archive is truncated or corrupt");
+  });
+
+  const openFiles = "/proc/self/fd";
+  it.skipIf(!existsSync(openFiles))("closes the file when the reader stops early", async () => {
+    const file = await written("early.jsonl", `${good}\n`.repeat(100_000));
+    const links = async () =>
+      (await Promise.all((await readdir(openFiles)).map((name) => readlink(join(openFiles, name)).catch(() => "")))).sort();
+    for await (const _ of await openCorpus([file])) {
+      expect(await links()).toContain(await realpath(file));
+      break;
+    }
+    expect(await links()).not.toContain(await realpath(file));
+  });
+
+  it("refuses a passage length that is no positive integer", async () => {
+    await expect(openCorpus([await corpusOf(good)], { passageWords: 0 })).rejects.toBeInstanceOf(ConfigError);
+  });
+});
+
+const real = fileURLToPath(new URL("../../../../shared/data/qa/corpus", import.meta.url));
+
+describe.skipIf(!existsSync(real))("the development corpus (skipped: ../shared/data/qa is not there)", () => {
+  it("is read from its folder, all of it, without a duplicate", async () => {
+    const documents = await loadCorpus(real);
+    expect(documents.length).toBe(27_240);
+    expect(documents.filter(({ title }) => title !== "").length).toBeGreaterThan(27_000);
   });
 });

@@ -32,7 +32,9 @@ const wordSlices = new RegExp(`.{1,${longestWord}}`, "gsu");
 /** Scripts that put no space between words: Han, Hiragana, Katakana, Thai, Lao, Khmer, Burmese. */
 const unspaced = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u;
 
-const sentences = new Intl.Segmenter("en", { granularity: "sentence" });
+const segmenter = new Intl.Segmenter("en", { granularity: "sentence" });
+/** Ends with a full stop that seldom ends a sentence: after titles, initials and the like. */
+const abbreviation = /(?:^|[\s(.])(?:Mr|Mrs|Ms|Dr|Prof|St|Gen|Col|Capt|Lt|Sgt|Rev|Hon|vs|cf|No|Fig|Eq|Vol|e\.g|i\.e|\p{Lu})\.\s*$/u;
 const wordSegments = new Intl.Segmenter("en", { granularity: "word" });
 
 /**
@@ -87,8 +89,8 @@ function* piecesOf(blocks: readonly TextBlock[], passageWords: number): Generato
 }
 
 function* sentenceParts(text: string, passageWords: number): Generator<{ text: string; words: number }> {
-  for (const { segment } of sentences.segment(text)) {
-    const words = wordsOf(segment);
+  for (const sentence of sentencesOf(text)) {
+    const words = wordsOf(sentence);
     const parts = Math.ceil(words.length / passageWords);
     for (let part = 0; part < parts; part++) {
       const start = Math.round((part * words.length) / parts);
@@ -96,6 +98,17 @@ function* sentenceParts(text: string, passageWords: number): Generator<{ text: s
       yield { text: words.slice(start, end).join(""), words: end - start };
     }
   }
+}
+
+function* sentencesOf(text: string): Generator<string> {
+  let sentence = "";
+  for (const { segment } of segmenter.segment(text)) {
+    sentence += segment;
+    if (abbreviation.test(segment)) continue;
+    yield sentence;
+    sentence = "";
+  }
+  if (sentence !== "") yield sentence;
 }
 
 /** The words of a text, each with the white space and punctuation after it: joined, they are the text again. */

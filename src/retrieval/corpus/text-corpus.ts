@@ -46,7 +46,7 @@ function structured(name: string, text: string): StructuredText | { readonly rea
     return blocks(text);
   } catch (error) {
     // The parsers recurse, so elements nested thousands deep end the stack.
-    if (error instanceof RangeError) return { reason: `is nested too deeply (${error.message}): simplify it, or save it as .txt` };
+    if (error instanceof RangeError) return { reason: `can't be parsed (${error.message.split("\n")[0]}): save it as .txt` };
     throw error;
   }
 }

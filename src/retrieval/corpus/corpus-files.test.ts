@@ -1,0 +1,95 @@
+import { mkdir, mkdtemp, rm, symlink, writeFile } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { dirname, join, relative } from "node:path";
+import { afterEach, beforeEach, describe, expect, it } from "vitest";
+import { ConfigError, DataError } from "../../errors.ts";
+import { corpusFiles } from "./corpus-files.ts";
+
+let folder: string;
+beforeEach(async () => {
+  folder = await mkdtemp(join(tmpdir(), "files-"));
+});
+afterEach(() => rm(folder, { recursive: true }));
+
+async function make(...names: readonly string[]): Promise<void> {
+  for (const name of names) {
+    await mkdir(dirname(join(folder, name)), { recursive: true });
+    await writeFile(join(folder, name), name);
+  }
+}
+const found = async (paths: readonly string[] = [""], format?: Parameters<typeof corpusFiles>[1]) =>
+  (
+    await corpusFiles(
+      paths.map((path) => join(folder, path)),
+      format,
+    )
+  ).map((file) => `${relative(folder, file.file)} ${file.format}`);
+
+describe("corpusFiles", () => {
+  it("takes shards in the order of their numbers, folders below included, hidden ones not", async () => {
+    await make(
+      "part-10.jsonl.gz",
+      "part-2.jsonl.zst",
+      "part-1.ndjson",
+      "sub/part-3.jsonl",
+      ".git/x.jsonl",
+      "node_modules/y.jsonl",
+      "notes.pdf",
+    );
+    expect(await found()).toEqual(["part-1.ndjson jsonl", "part-2.jsonl.zst jsonl", "part-10.jsonl.gz jsonl", "sub/part-3.jsonl jsonl"]);
+  });
+
+  it("takes corpus.jsonl alone from a BEIR folder, and the data from a data set's folder", async () => {
+    await make("beir/corpus.jsonl.gz", "beir/queries.jsonl", "beir/qrels/test.tsv");
+    expect(await found(["beir"])).toEqual(["beir/corpus.jsonl.gz jsonl"]);
+    await make("hub/README.md", "hub/LICENSE.txt", "hub/data/train-00001-of-00002.parquet", "hub/data/train-00000-of-00002.parquet");
+    expect(await found(["hub"])).toEqual([
+      "hub/data/train-00000-of-00002.parquet parquet",
+      "hub/data/train-00001-of-00002.parquet parquet",
+    ]);
+  });
+
+  it("takes every kind of text, and names it by its path below the folder", async () => {
+    await make("docs/a.md", "docs/b/c.HTML", "docs/b/d.txt.gz", "docs/README.md", "other/e.markdown");
+    const names = async (...paths: string[]) => (await corpusFiles(paths.map((path) => join(folder, path)))).map(({ name }) => name);
+    expect(await names("docs")).toEqual(["a.md", "b/c.HTML", "b/d.txt.gz", "README.md"]);
+    expect(await names("docs/b/d.txt.gz")).toEqual(["d.txt.gz"]);
+    expect(await names("docs", "other")).toEqual(["docs/a.md", "docs/b/c.HTML", "docs/b/d.txt.gz", "docs/README.md", "other/e.markdown"]);
+  });
+
+  it("gives the sizes on the disk", async () => {
+    await make("a.jsonl");
+    expect(await corpusFiles([join(folder, "a.jsonl")])).toMatchObject([{ size: 7 }]);
+  });
+
+  it("follows links, but not round in a circle, and keeps a link to nowhere for the reader to report", async () => {
+    await make("real/a.md", "docs/b.md");
+    await symlink(join(folder, "real"), join(folder, "docs/linked"));
+    await symlink(join(folder, "docs"), join(folder, "docs/circle"));
+    await symlink(join(folder, "nowhere.md"), join(folder, "docs/gone.md"));
+    expect(await found(["docs"])).toEqual(["docs/b.md text", "docs/gone.md text", "docs/linked/a.md text"]);
+  });
+
+  it("takes the format that is set over the name", async () => {
+    await make("a.json", "folder/a.jsonl", "folder/b.tsv");
+    expect(await found(["a.json"], "jsonl")).toEqual(["a.json jsonl"]);
+    expect(await found(["folder"], "dpr")).toEqual(["folder/b.tsv dpr"]);
+  });
+
+  it("says what is wrong with a path", async () => {
+    await make("a.json", "mixed/a.jsonl", "mixed/b.tsv", "mixed/c.tsv", "empty/x.pdf", "rows.parquet.gz");
+    const failure = (paths: readonly string[], format?: Parameters<typeof corpusFiles>[1]) =>
+      found(paths, format).catch((error: Error) => error.message.replaceAll(folder, "FOLDER"));
+    await expect(corpusFiles([])).rejects.toBeInstanceOf(ConfigError);
+    await expect(found(["none.jsonl"])).rejects.toBeInstanceOf(DataError);
+    expect(await failure(["none.jsonl"])).toBe("FOLDER/none.jsonl: can't be read (ENOENT): check the path");
+    expect(await failure(["a.json"])).toMatch(/^FOLDER\/a\.json: is of no known kind \(\.jsonl, .*\): rename it or set the format$/);
+    expect(await failure(["rows.parquet.gz"])).toMatch(/is of no known kind/);
+    expect(await failure(["a.json"], "text")).toMatch(/is no text/);
+    expect(await failure(["empty"])).toMatch(/^FOLDER\/empty: the folder holds no file to read \(\.jsonl, /);
+    expect(await failure(["mixed"])).toBe(
+      "FOLDER/mixed: the folder holds files of several formats (1 jsonl, 2 dpr): set the format, or name the files",
+    );
+    expect(await failure(["mixed/a.jsonl", "mixed/../mixed/a.jsonl"])).toMatch(/mixed\/a\.jsonl: is named twice/);
+  });
+});
