@@ -4,8 +4,14 @@ import * as ort from "onnxruntime-node";
 /**
  * A CPU session that computes with `threads` threads.
  * @param model A serialised model, or the path of one (which may keep its weights in files beside it).
+ * @param arena Whether freed memory is kept for the next run: right for a forward pass of large batches, which runs a tenth to twice as
+ * fast with it; training needs a fifth less memory, at the same speed, without.
  */
-export function createSession(model: Uint8Array | string, threads: number): Promise<ort.InferenceSession> {
+export function createSession(
+  model: Uint8Array | string,
+  threads: number,
+  { arena = false }: { readonly arena?: boolean } = {},
+): Promise<ort.InferenceSession> {
   const options: ort.InferenceSession.SessionOptions = {
     executionProviders: ["cpu"],
     intraOpNumThreads: threads,
@@ -14,8 +20,7 @@ export function createSession(model: Uint8Array | string, threads: number): Prom
     graphOptimizationLevel: "all",
     // Shapes change from run to run: a pattern for each would only hold memory.
     enableMemPattern: false,
-    // Nor an arena, which keeps the largest blocks ever asked for: a fifth less memory at the same speed.
-    enableCpuMemArena: false,
+    enableCpuMemArena: arena,
     logSeverityLevel: 3,
   };
   return typeof model === "string" ? ort.InferenceSession.create(model, options) : ort.InferenceSession.create(model, options);
