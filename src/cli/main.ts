@@ -25,6 +25,7 @@ const commands: Readonly<Record<string, CommandEntry | CommandGroup>> = {
   train: { about: "train one system", load: async () => (await import("./train.ts")).train },
   evaluate: { about: "evaluate a trained system on held-out questions", load: async () => (await import("./evaluate.ts")).evaluate },
   ask: { about: "ask a question and watch the agent work", load: async () => (await import("./ask.ts")).ask },
+  pull: { about: "fetch a model or data set from the Hugging Face Hub", load: async () => (await import("./pull.ts")).pull },
   report: { about: "write report.html again from a run folder", load: async () => (await import("./report.ts")).report },
   runs: { about: "list the run folders", load: async () => (await import("./runs.ts")).runs },
   doctor: { about: "check this machine and, with --config, the data", load: async () => (await import("./doctor.ts")).doctor },
