@@ -3,21 +3,29 @@ import { parseArgs } from "node:util";
 import { benchmarkEngine } from "./engine.ts";
 import { benchmarkGrpo } from "./grpo.ts";
 import type { BenchmarkOptions } from "./options.ts";
+import { benchmarkServing } from "./serving.ts";
 
 const benchmarks: Readonly<Record<string, (options: BenchmarkOptions) => Promise<void>>> = {
   engine: benchmarkEngine,
   grpo: benchmarkGrpo,
+  serving: benchmarkServing,
 };
 
 const help = `npm run bench -- <name> [options]
 
   engine   training and sampling of the embedded engine: tokens/s, GFLOP/s, share of the matmul peak, memory
   grpo     a single-turn GRPO step of 128 completions
+  serving  cosearch serve retrieval with 1 and 32 clients; with --minutes a soak of good and bad requests
 
   --peer PYTHON    also run bench/peers/ with this Python (PyTorch and transformers; grpo: TRL), alternating, and print ratios
   --threads N      threads of both sides (default 2)
   --repeats N      measured repetitions; the median counts (default 7)
   --models A,B     of 1.7M, 3.7M, 10M (engine only; default all)
+  --index DIR, --corpus PATH, --queries FILE, --set KEY=VALUE
+                   what is served and asked (serving only; default: the atlas corpus and its test questions)
+  --peer-address URL
+                   another server of the same wire over the same index, measured in turn (serving only)
+  --minutes N      length of the soak (serving only)
   --quick          small sizes, to see that everything works: the figures mean nothing
 
 Close other programs first: any other load distorts the figures, the peer's most of all. loadAverage tells what ran before the start.`;
@@ -29,6 +37,12 @@ const { values, positionals } = parseArgs({
     threads: { type: "string", default: "2" },
     repeats: { type: "string", default: "7" },
     models: { type: "string" },
+    index: { type: "string" },
+    corpus: { type: "string" },
+    queries: { type: "string" },
+    set: { type: "string", multiple: true },
+    "peer-address": { type: "string" },
+    minutes: { type: "string" },
     quick: { type: "boolean", default: false },
     help: { type: "boolean", default: false },
   },
@@ -37,6 +51,12 @@ const { values, positionals } = parseArgs({
 function count(name: string, text: string): number {
   const value = Number(text);
   if (!Number.isInteger(value) || value < 1) throw new Error(`--${name} ${text}: expected a positive whole number`);
+  return value;
+}
+
+function positive(name: string, text: string): number {
+  const value = Number(text);
+  if (!(value > 0 && value < Number.POSITIVE_INFINITY)) throw new Error(`--${name} ${text}: expected a positive number`);
   return value;
 }
 
@@ -51,6 +71,12 @@ if (values.help || benchmark === undefined || positionals.length > 1) {
       threads: count("threads", values.threads),
       repeats: count("repeats", values.repeats),
       models: values.models?.split(","),
+      index: values.index,
+      corpus: values.corpus,
+      queries: values.queries,
+      set: values.set,
+      peerAddress: values["peer-address"],
+      minutes: values.minutes === undefined ? undefined : positive("minutes", values.minutes),
       quick: values.quick,
     });
   } catch (error) {

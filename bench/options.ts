@@ -9,6 +9,17 @@ export interface BenchmarkOptions {
   /** Measured repetitions; the median counts. */
   readonly repeats: number;
   readonly models?: readonly string[] | undefined;
+  /** Serving: an index folder, or else a corpus. */
+  readonly index?: string | undefined;
+  readonly corpus?: string | undefined;
+  /** Serving: JSONL of {question}. */
+  readonly queries?: string | undefined;
+  /** Serving: configuration overrides of the server. */
+  readonly set?: readonly string[] | undefined;
+  /** Serving: address of another server of the same wire. */
+  readonly peerAddress?: string | undefined;
+  /** Serving: length of a soak; absent: throughput. */
+  readonly minutes?: number | undefined;
   /** Small sizes, to see that everything works. */
   readonly quick: boolean;
 }
