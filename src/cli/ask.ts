@@ -6,6 +6,7 @@ import { defineStrictCommand, flags } from "./command.ts";
 import { chooseCheckpoint } from "./evaluate.ts";
 import { Interrupted, listenForInterrupt } from "./interrupt.ts";
 import { readRunConfig, singleRunFolder } from "./run-folders.ts";
+import { showingBuild } from "./showing-build.ts";
 import { answeringParts, openWiring, publishCheckpoint } from "./wiring.ts";
 
 /** `cosearch ask`: one question, with everything the agent and the ranker do. */
@@ -32,7 +33,7 @@ export const ask = defineStrictCommand({
       throw new ConfigError(`${folder} holds an oracle, which has to know the answer beforehand: ask another system`);
     const checkpoint = await chooseCheckpoint(folder, args.checkpoint ?? "best");
     const interrupt = listenForInterrupt(() => undefined);
-    const opened = await openWiring(config, "answering");
+    const opened = await showingBuild(args.json === true, interrupt.signal, (options) => openWiring(config, "answering", options));
     try {
       await publishCheckpoint(config, opened.wiring, checkpoint);
       const question: Question = { id: "asked", question: text, goldAnswers: [], dataset: "", split: "" };

@@ -1,9 +1,11 @@
 import { existsSync, statfsSync } from "node:fs";
 import { availableParallelism, totalmem } from "node:os";
-import type { Config } from "../config.ts";
+import { join } from "node:path";
+import type { Config, RetrievalConfig } from "../config.ts";
 import { loadRenderer } from "../engine/hf-renderer.ts";
 import { ConfigError } from "../errors.ts";
-import { corpusPaths, loadCorpus } from "../retrieval/corpus/corpus.ts";
+import { indexFiles } from "../retrieval/indexing/index-folder.ts";
+import { openRetriever } from "../retrieval/open-retriever.ts";
 import { loadQuestions } from "../training/dataset.ts";
 import { checkKernels } from "./check-kernels.ts";
 import { allValues, defineStrictCommand, flags } from "./command.ts";
@@ -101,14 +103,28 @@ async function configChecks(file: string, set: readonly string[]): Promise<Check
     ...(await attempt("data.train", config.data.train, questions)),
     ...(await attempt("data.dev", config.data.dev, questions)),
     ...(await attempt("data.test", config.data.test, questions)),
-    ...(
-      await Promise.all(
-        corpusPaths(config.retrieval).map((corpus) =>
-          attempt("retrieval.corpus", corpus, async (path) => `${(await loadCorpus(path)).length} passages`),
-        ),
-      )
-    ).flat(),
+    await retrievalCheck(config.retrieval),
     ...(await attempt("agent.model", config.agent.model, model)),
     ...(await attempt("ranker.model", config.ranker.model, model)),
   ];
+}
+
+/** Opens the first stage and searches once. An index that is yet to be built is not built for this. */
+async function retrievalCheck(config: RetrievalConfig): Promise<Check> {
+  const { folder } = config.index;
+  const name = "retrieval";
+  if (folder !== undefined && config.corpus !== undefined && !existsSync(join(folder, indexFiles.manifest))) {
+    return { name, ok: true, found: `${folder} is not built yet: the first run does it, or  cosearch index build` };
+  }
+  try {
+    const opened = await openRetriever({ ...config, remote: { ...config.remote, retries: 0 } });
+    try {
+      await opened.retriever.search(["test"], 1);
+      return { name, ok: true, found: opened.description };
+    } finally {
+      await opened.close();
+    }
+  } catch (error) {
+    return { name, ok: false, found: (error as Error).message, fix: "correct the section retrieval, or what it names" };
+  }
 }

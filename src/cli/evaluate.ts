@@ -9,6 +9,7 @@ import { heldOut, writeEvaluation } from "./evaluation-files.ts";
 import { Interrupted, listenForInterrupt } from "./interrupt.ts";
 import { createProgress } from "./progress.ts";
 import { readRunConfig } from "./run-folders.ts";
+import { showingBuild } from "./showing-build.ts";
 import { openWiring, publishCheckpoint } from "./wiring.ts";
 
 /** `cosearch evaluate`: a checkpoint's figures on the held-out questions. */
@@ -29,7 +30,7 @@ export const evaluate = defineStrictCommand({
     const checkpoint = await chooseCheckpoint(args.run, args.checkpoint ?? "best");
     const progress = createProgress({ name: "evaluate", silent: args.json === true, every: 1 });
     const interrupt = listenForInterrupt(() => progress.line("stopping ..."));
-    const opened = await openWiring(config, "answering");
+    const opened = await showingBuild(args.json === true, interrupt.signal, (options) => openWiring(config, "answering", options));
     try {
       await publishCheckpoint(config, opened.wiring, checkpoint);
       const records = await evaluateRun(config, opened.wiring, {

@@ -25,6 +25,36 @@ const commands: Readonly<Record<string, CommandEntry | CommandGroup>> = {
   train: { about: "train one system", load: async () => (await import("./train.ts")).train },
   evaluate: { about: "evaluate a trained system on held-out questions", load: async () => (await import("./evaluate.ts")).evaluate },
   ask: { about: "ask a question and watch the agent work", load: async () => (await import("./ask.ts")).ask },
+  index: {
+    about: "build, import, look at, check and search an index of passages",
+    examples: [
+      "cosearch index build --corpus docs/ --index indexes/docs",
+      'cosearch index search "how do I rotate the keys?" --index indexes/docs',
+    ],
+    group: {
+      build: { about: "build an index from a corpus", load: async () => (await import("./index-build.ts")).indexBuild },
+      "import-faiss": {
+        about: "make an index from a FAISS file and its corpus",
+        load: async () => (await import("./index-import-faiss.ts")).indexImportFaiss,
+      },
+      info: { about: "tell what an index is", load: async () => (await import("./index-info.ts")).indexInfo },
+      verify: {
+        about: "read all of an index again and name the first damage",
+        load: async () => (await import("./index-verify.ts")).indexVerify,
+      },
+      search: { about: "search an index", load: async () => (await import("./index-search.ts")).indexSearch },
+    },
+  },
+  serve: {
+    about: "serve the first stage to other processes",
+    examples: ["cosearch serve retrieval --index indexes/wiki", "cosearch serve retrieval --corpus notes --kind bm25 --port 0"],
+    group: {
+      retrieval: {
+        about: "serve an index or a corpus over HTTP",
+        load: async () => (await import("./serve-retrieval.ts")).serveRetrieval,
+      },
+    },
+  },
   pull: { about: "fetch a model or data set from the Hugging Face Hub", load: async () => (await import("./pull.ts")).pull },
   report: { about: "write report.html again from a run folder", load: async () => (await import("./report.ts")).report },
   runs: { about: "list the run folders", load: async () => (await import("./runs.ts")).runs },

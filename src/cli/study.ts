@@ -11,6 +11,7 @@ import { resultTable } from "../evaluation/report/result-table.ts";
 import { writeAtomically } from "../files/atomic-file.ts";
 import { lockFolder } from "../files/folder-lock.ts";
 import { writeJsonAtomically } from "../files/json-file.ts";
+import { ensureIndex } from "../retrieval/open-retriever.ts";
 import { loadQuestions } from "../training/dataset.ts";
 import { differences } from "../training/differences.ts";
 import { allValues, defineStrictCommand, flags } from "./command.ts";
@@ -19,6 +20,7 @@ import { Interrupted, listenForInterrupt } from "./interrupt.ts";
 import { loadConfig } from "./load-config.ts";
 import { writeReport } from "./report-files.ts";
 import { readRunConfig, readStudyState, type StudyState, systemFolder, warmStartFolder } from "./run-folders.ts";
+import { showingBuild } from "./showing-build.ts";
 import type { StudyJob } from "./study-child.ts";
 import { runLanes } from "./study-lanes.ts";
 import { StudyProgress } from "./study-progress.ts";
@@ -68,6 +70,8 @@ export const study = defineStrictCommand({
 
 /** Runs what is not finished yet; returns what the alarm had to say. */
 async function runStudy(config: Config, seeds: readonly number[], folder: string, silent: boolean, signal: AbortSignal): Promise<string[]> {
+  // Once, before several jobs open it.
+  await showingBuild(silent, signal, (options) => ensureIndex(config.retrieval, options));
   const inputs = await studyInputs(config);
   await mkdir(folder, { recursive: true });
   const release = await lockFolder(folder);
@@ -165,7 +169,7 @@ function writeState(folder: string, state: StudyState): Promise<void> {
 
 /** Fingerprints of the inputs. @throws ConfigError for one that isn't there, DataError for test questions that can't be read. */
 async function studyInputs(config: Config): Promise<Record<string, string>> {
-  for (const [field, path] of inputPaths(config)) {
+  for (const [field, path] of await inputPaths(config)) {
     if (!existsSync(path)) throw new ConfigError(`${field}: ${path} does not exist: correct the path or make the file`);
   }
   // Test questions are read once training is over; a broken line must not wait that long.

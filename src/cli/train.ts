@@ -6,6 +6,7 @@ import { allValues, defineStrictCommand, flags } from "./command.ts";
 import { listenForInterrupt } from "./interrupt.ts";
 import { defaultRunFolder, loadConfig } from "./load-config.ts";
 import { createProgress } from "./progress.ts";
+import { showingBuild } from "./showing-build.ts";
 import { progressLine, stepWords, took, trainRun } from "./train-run.ts";
 import { openWiring } from "./wiring.ts";
 
@@ -31,7 +32,7 @@ export const train = defineStrictCommand({
     const started = performance.now();
     const progress = createProgress({ name: config.system, silent: args.json === true });
     const interrupt = listenForInterrupt(() => progress.line("stopping at a safe place (Ctrl-C again to stop at once) ..."));
-    const opened = await openWiring(config, "training");
+    const opened = await showingBuild(args.json === true, interrupt.signal, (options) => openWiring(config, "training", options));
     try {
       const result = await trainRun({
         config,

@@ -1,5 +1,5 @@
 /** From a configuration to what training and evaluation are made of: the one place that names a concrete engine. */
-
+import { join } from "node:path";
 import { agentProtocolFor } from "../agent/agent-protocol.ts";
 import type { AgentProtocol } from "../agent/protocol.ts";
 import { type Config, hasRanker } from "../config.ts";
@@ -8,15 +8,16 @@ import { ModelError } from "../errors.ts";
 import { evenlySpaced } from "../evenly-spaced.ts";
 import { createSearch, rankerProtocolFor } from "../ranker/systems.ts";
 import { batchedRetriever } from "../retrieval/batched-retriever.ts";
-import { corpusPaths, loadCorpus } from "../retrieval/corpus/corpus.ts";
-import { createRetriever } from "../retrieval/create-retriever.ts";
+import { localCorpusPaths } from "../retrieval/indexing/corpus-sources.ts";
+import { indexFiles } from "../retrieval/indexing/index-folder.ts";
+import { type OpenRetrieverOptions, openRetriever } from "../retrieval/open-retriever.ts";
 import type { Search } from "../retrieval/search.ts";
 import { type Checkpoint, loadCheckpoint } from "../training/checkpoint.ts";
 import { loadQuestions } from "../training/dataset.ts";
 import { fingerprint } from "../training/fingerprint.ts";
 import type { PolicyWiring, Wiring } from "../training/wiring.ts";
 
-/** A wired run; `close` ends its engines. */
+/** A wired run; `close` ends its engines and its retriever. */
 export interface OpenWiring {
   readonly wiring: Wiring;
   close(): Promise<void>;
@@ -26,28 +27,28 @@ export interface OpenWiring {
 export type Purpose = "training" | "answering";
 
 /**
- * Loads data, models and index.
+ * Loads data, models and index; an index folder that is missing is built first.
  * @throws DataError, ModelError, ConfigError for anything that can't be used; engines already made are closed.
  */
-export async function openWiring(config: Config, purpose: Purpose): Promise<OpenWiring> {
+export async function openWiring(config: Config, purpose: Purpose, options: OpenRetrieverOptions = {}): Promise<OpenWiring> {
   // Loaded late: help and error messages need no native library.
   const { createEmbeddedEngine } = await import("../engine/embedded/embedded-engine.ts");
-  const engines: { close(): Promise<void> }[] = [];
+  const open: { close(): Promise<void> }[] = [];
   const close = async () => {
-    await Promise.all(engines.map((engine) => engine.close()));
+    await Promise.all(open.splice(0).map((part) => part.close()));
   };
   const policy = async (modelFolder: string, field: string, trains: boolean): Promise<PolicyWiring> => {
     const { threads, microBatchTokens, execution, prefixCacheMegabytes } = config.engine;
-    const open = async () => {
+    const openEngine = async () => {
       const engine = await createEmbeddedEngine({ modelFolder, threads, microBatchTokens, execution, prefixCacheMegabytes });
-      engines.push(engine);
+      open.push(engine);
       return engine;
     };
     try {
       const renderer = await loadRenderer(modelFolder);
-      const engine = await open();
+      const engine = await openEngine();
       const needsReference = trains && purpose === "training" && config.grpo.klCoefficient > 0;
-      return { engine, renderer, ...(needsReference ? { reference: await open() } : {}) };
+      return { engine, renderer, ...(needsReference ? { reference: await openEngine() } : {}) };
     } catch (error) {
       if (error instanceof ModelError) throw new ModelError(`${field}: ${error.message}`, { cause: error });
       throw error;
@@ -58,7 +59,8 @@ export async function openWiring(config: Config, purpose: Purpose): Promise<Open
       purpose === "training"
         ? [await loadQuestions(config.data.train), config.data.dev === undefined ? [] : await loadQuestions(config.data.dev)]
         : [[], []];
-    const retriever = await createRetriever(config.retrieval, await loadCorpus(corpusPaths(config.retrieval)));
+    const opened = await openRetriever(config.retrieval, options);
+    open.push(opened);
     const main = await policy(config.agent.model, "agent.model", true);
     const ranker =
       hasRanker(config.system) && config.ranker.model !== undefined
@@ -68,7 +70,7 @@ export async function openWiring(config: Config, purpose: Purpose): Promise<Open
       wiring: {
         main,
         ...(ranker ? { ranker } : {}),
-        retriever,
+        retriever: opened.retriever,
         trainQuestions,
         devQuestions: evenlySpaced(devQuestions, config.training.devQuestions),
         inputs: purpose === "training" ? await fingerprints(config) : {},
@@ -81,23 +83,29 @@ export async function openWiring(config: Config, purpose: Purpose): Promise<Open
   }
 }
 
-/** Every file and folder that a run reads, by configuration field. */
-export function inputPaths(config: Config): [field: string, path: string][] {
-  const corpora = corpusPaths(config.retrieval);
+/** Every file and folder that a run reads, by configuration field. Of an index that is its manifest, which tells the rest. */
+export async function inputPaths(config: Config): Promise<[field: string, path: string][]> {
   const inputs: Record<string, string | undefined> = {
     "data.train": config.data.train,
     "data.dev": config.data.dev,
     "data.test": config.data.test,
-    ...Object.fromEntries(corpora.map((path, index) => [`retrieval.corpus${corpora.length > 1 ? `[${index}]` : ""}`, path])),
+    ...(await passagePaths(config.retrieval)),
     "agent.model": config.agent.model,
     "ranker.model": hasRanker(config.system) ? config.ranker.model : undefined,
   };
   return Object.entries(inputs).flatMap(([field, path]): [string, string][] => (path === undefined ? [] : [[field, path]]));
 }
 
+async function passagePaths(retrieval: Config["retrieval"]): Promise<Record<string, string>> {
+  const { folder } = retrieval.index;
+  if (folder !== undefined) return { "retrieval.index.folder": join(folder, indexFiles.manifest) };
+  const paths = await localCorpusPaths(retrieval);
+  return Object.fromEntries(paths.map((path, index) => [`retrieval.corpus${paths.length > 1 ? `[${index}]` : ""}`, path]));
+}
+
 /** SHA-256 of every input of a run, by configuration field. */
 export async function fingerprints(config: Config): Promise<Record<string, string>> {
-  const entries = inputPaths(config).map(async ([field, path]) => [field, await fingerprint(path)] as const);
+  const entries = (await inputPaths(config)).map(async ([field, path]) => [field, await fingerprint(path)] as const);
   return Object.fromEntries(await Promise.all(entries));
 }
 

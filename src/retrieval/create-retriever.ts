@@ -1,17 +1,67 @@
 import type { RetrievalConfig } from "../config.ts";
-import { ConfigError } from "../errors.ts";
-import type { Document } from "../types.ts";
+import type { Candidate, Document } from "../types.ts";
 import { documentText } from "./corpus/corpus.ts";
+import type { Embedder } from "./embedding/embedder.ts";
 import { HashedEmbedder } from "./embedding/hashed-embedder.ts";
-import { bm25Retriever, denseRetriever, type Retriever } from "./retriever.ts";
+import { Bm25Index } from "./indexing/bm25-index.ts";
+import { ExactIndex } from "./indexing/exact-index.ts";
+import { reciprocalRankFusion } from "./indexing/fusion.ts";
+import { bm25Retriever, cachedRetriever, denseRetriever, type Retriever } from "./retriever.ts";
 
-/** The first stage that the configuration's `retrieval` section asks for, in memory over these documents. */
-export async function createRetriever(config: RetrievalConfig, documents: readonly Document[]): Promise<Retriever> {
-  const { kind = "dense", embedder, k1, b, cacheSize } = config;
-  if (kind === "bm25") return bm25Retriever({ documents, k1, b, cacheSize });
-  const { kind: embedderKind = "hashed" } = embedder;
-  if (kind === "hybrid" || embedderKind !== "hashed")
-    throw new ConfigError(`retrieval.kind: ${kind} with the ${embedderKind} embedder needs an index folder`);
-  const { dimensions, idfPower } = embedder;
-  return denseRetriever({ documents, cacheSize, embedder: HashedEmbedder.fit(documents.map(documentText), { dimensions, idfPower }) });
+/** A retriever in memory. */
+export interface MemoryRetriever extends Retriever {
+  /** Model name of its embedder; absent from BM25. */
+  readonly embedderModel?: string;
+  /** Ends the embedder's threads or connections. */
+  close(): Promise<void>;
+}
+
+/**
+ * The first stage that the configuration's `retrieval` section asks for, in memory over these documents (its corpus, index folder and remote
+ * address are not looked at).
+ * @throws whatever opening the embedder and embedding the documents throw.
+ */
+export async function createRetriever(config: RetrievalConfig, documents: readonly Document[]): Promise<MemoryRetriever> {
+  const { kind = "dense", k1, b, cacheSize } = config;
+  if (kind === "bm25") return { ...bm25Retriever({ documents, k1, b, cacheSize }), close: async () => undefined };
+  const embedder = await embedderOver(config, documents);
+  const close = async () => embedder.close?.();
+  try {
+    const retriever =
+      kind === "dense" ? await denseRetriever({ documents, cacheSize, embedder }) : await hybridRetriever(config, documents, embedder);
+    return { ...retriever, embedderModel: embedder.identity.model, close };
+  } catch (error) {
+    await close();
+    throw error;
+  }
+}
+
+async function embedderOver({ embedder }: RetrievalConfig, documents: readonly Document[]): Promise<Embedder> {
+  const { kind = "hashed", dimensions, idfPower } = embedder;
+  if (kind === "hashed") return HashedEmbedder.fit(documents.map(documentText), { dimensions, idfPower });
+  const { openEmbedder } = await import("./embedding/open-embedder.ts");
+  const { resolveModel } = await import("./hub/resolve-model.ts");
+  return openEmbedder(embedder, { resolveModel });
+}
+
+/** Dense and BM25 results by reciprocal rank fusion. */
+async function hybridRetriever(config: RetrievalConfig, documents: readonly Document[], embedder: Embedder): Promise<Retriever> {
+  const { k1, b, cacheSize, fusionDepth, fusionConstant } = config;
+  const dense = new ExactIndex(documents, await embedder.embedDocuments(documents.map(documentText)));
+  const words = new Bm25Index(documents, { k1, b });
+  const rowOf = new Map(documents.map((document, row) => [document, row]));
+  const hits = (candidates: readonly Candidate[]) =>
+    candidates.map(({ document, score }) => ({ row: rowOf.get(document) as number, score }));
+  return cachedRetriever(`hybrid-${embedder.name}`, cacheSize, async (queries, topK) => {
+    const vectors = await embedder.embedQueries(queries);
+    const depth = Math.max(fusionDepth, topK);
+    return queries.map((query, index) => {
+      const byMeaning = hits(dense.search(vectors[index] as Float32Array, depth));
+      // Passages that share no word with the query only fill up the list.
+      const byWords = hits(words.search(query, depth).filter(({ score }) => score > 0));
+      return reciprocalRankFusion([byMeaning, byWords], fusionConstant, topK).map(({ row, score }, place) => {
+        return { document: documents[row] as Document, score, rank: place + 1 };
+      });
+    });
+  });
 }

@@ -1,6 +1,7 @@
 import { readdir, stat } from "node:fs/promises";
 import { basename, join } from "node:path";
 import { DataError } from "../../errors.ts";
+import { corpusPaths } from "../corpus/corpus.ts";
 
 /** A corpus as it stood when a build began: enough to notice that it changed. */
 export interface CorpusSource {
@@ -10,6 +11,17 @@ export interface CorpusSource {
   readonly bytes: number;
   /** Latest change, in milliseconds since 1970. */
   readonly modified: number;
+}
+
+/**
+ * The files and folders of a corpus, those on the Hugging Face Hub pulled first where the cache doesn't hold them.
+ * @throws whatever resolving them throws.
+ */
+export async function localCorpusPaths(config: Parameters<typeof corpusPaths>[0], signal?: AbortSignal): Promise<string[]> {
+  const paths = corpusPaths(config);
+  if (!paths.some((path) => path.startsWith("hf://"))) return [...paths];
+  const { resolveCorpusPath } = await import("../hub/resolve-corpus-path.ts");
+  return (await Promise.all(paths.map((path) => resolveCorpusPath(path, signal ? { signal } : {})))).flat();
 }
 
 /** @throws DataError naming a path that can't be read. */

@@ -1,0 +1,52 @@
+import type { BuildIndexOptions } from "../retrieval/indexing/build-index.ts";
+import { bytesText } from "../retrieval/indexing/estimate.ts";
+import type { IndexManifest } from "../retrieval/indexing/manifest.ts";
+import { indexTarget } from "./index-flags.ts";
+import { stageProgress } from "./index-progress.ts";
+import { Interrupted, listenForInterrupt } from "./interrupt.ts";
+import { took } from "./train-run.ts";
+
+/** Flags of making that aren't settings. */
+interface MakingArguments {
+  readonly fresh?: boolean;
+  readonly force?: boolean;
+  readonly json?: boolean;
+}
+
+/** Runs what makes an index: progress on stderr, the outcome on stdout, and a quiet Ctrl-C that keeps what is done. */
+export async function makeIndex(
+  command: string,
+  args: MakingArguments,
+  rawArgs: readonly string[],
+  make: (options: BuildIndexOptions) => Promise<IndexManifest>,
+): Promise<void> {
+  const { config, folder } = indexTarget(command, rawArgs);
+  const started = performance.now();
+  const progress = stageProgress(args.json === true);
+  const interrupt = listenForInterrupt(() => progress.line("stopping at the next block (Ctrl-C again to stop at once) ..."));
+  try {
+    const manifest = await make({
+      config,
+      folder,
+      fresh: args.fresh === true,
+      force: args.force === true,
+      onEvent: (event) => progress.onEvent(event),
+      signal: interrupt.signal,
+    });
+    progress.stop();
+    process.stdout.write(args.json ? `${JSON.stringify({ index: folder, ...manifest })}\n` : made(folder, manifest, took(started)));
+  } catch (error) {
+    if (interrupt.signal.aborted) throw new Interrupted("interrupted; what is done is kept: the same command goes on where it stopped");
+    throw error;
+  } finally {
+    progress.stop();
+    interrupt.release();
+  }
+}
+
+function made(folder: string, manifest: IndexManifest, duration: string): string {
+  const { count, skipped } = manifest.documents;
+  const bytes = Object.values(manifest.files).reduce((sum, size) => sum + size, 0);
+  const left = skipped > 0 ? `, ${skipped.toLocaleString("en")} left out: see ${folder}/skipped.jsonl` : "";
+  return `${folder}: ${manifest.kind} index of ${count.toLocaleString("en")} passages${left}, ${bytesText(bytes)} of files (${duration})\nnext: cosearch index search "..." --index ${folder}\n`;
+}

@@ -1,0 +1,67 @@
+import type { BuildEvent } from "../retrieval/indexing/build-progress.ts";
+import { bytesText, type IndexEstimate } from "../retrieval/indexing/estimate.ts";
+import { createProgress, type Progress } from "./progress.ts";
+
+/** Shows a build, or another task in named stages, on stderr. */
+export interface StageProgress {
+  onEvent(event: BuildEvent): void;
+  line(text: string): void;
+  stop(): void;
+}
+
+const secondsBetweenLines = 10;
+const secondsBetweenFrames = 0.1;
+
+/** A bar a stage on a terminal; elsewhere a line at the start and end of each stage and every ten seconds. */
+export function stageProgress(silent: boolean): StageProgress {
+  let stage = "";
+  let bar: Progress | undefined;
+  let shownAt = Number.NEGATIVE_INFINITY;
+  const between = process.stderr.isTTY ? secondsBetweenFrames : secondsBetweenLines;
+  const stop = () => {
+    bar?.stop();
+    bar = undefined;
+    stage = "";
+  };
+  const line = (text: string) => {
+    stop();
+    if (!silent) process.stderr.write(`${text}\n`);
+  };
+  return {
+    onEvent(event) {
+      if (event.kind !== "progress") return eventLines(event).forEach(line);
+      if (event.stage !== stage) {
+        stop();
+        stage = event.stage;
+        bar = createProgress({ name: stage, silent, every: 1 });
+        shownAt = Number.NEGATIVE_INFINITY;
+      }
+      const now = performance.now() / 1000;
+      if (now - shownAt < between && event.done < event.total) return;
+      shownAt = now;
+      bar?.update(event.done, event.total, event.words);
+    },
+    line,
+    stop,
+  };
+}
+
+function eventLines(event: Exclude<BuildEvent, { kind: "progress" }>): string[] {
+  switch (event.kind) {
+    case "estimate":
+      return [estimateLine(event.estimate)];
+    case "resumed":
+      return [`goes on with an unfinished build; done: ${event.done.join(", ")}`];
+    case "kept":
+      return [`${event.rows.toLocaleString("en")} vectors are already there`];
+    case "documents": {
+      const skipped = event.skipped > 0 ? `, ${event.skipped.toLocaleString("en")} left out (skipped.jsonl lists them)` : "";
+      return [`${event.count.toLocaleString("en")} passages${skipped}`];
+    }
+  }
+}
+
+function estimateLine({ documents, exact, diskTotal, freeDisk, memory, freeMemory }: IndexEstimate): string {
+  const about = exact ? "" : "about ";
+  return `${about}${documents.toLocaleString("en")} passages: about ${bytesText(diskTotal)} of disk (${bytesText(freeDisk)} free), ${bytesText(memory)} of memory (${bytesText(freeMemory)} free)`;
+}

@@ -1,0 +1,20 @@
+import type { OpenRetrieverOptions } from "../retrieval/open-retriever.ts";
+import { stageProgress } from "./index-progress.ts";
+import { Interrupted } from "./interrupt.ts";
+
+/** Runs work that may build an index first, and shows that; Ctrl-C while it is built is told as `Interrupted`. */
+export async function showingBuild<Result>(
+  silent: boolean,
+  signal: AbortSignal,
+  work: (options: OpenRetrieverOptions) => Promise<Result>,
+): Promise<Result> {
+  const progress = stageProgress(silent);
+  try {
+    return await work({ onBuild: progress.onEvent, signal });
+  } catch (error) {
+    if (signal.aborted) throw new Interrupted("interrupted; what is done of the index is kept: the same command goes on where it stopped");
+    throw error;
+  } finally {
+    progress.stop();
+  }
+}

@@ -1,0 +1,70 @@
+import { type ChildProcess, spawn } from "node:child_process";
+import { once } from "node:events";
+import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
+import { createInterface } from "node:readline";
+import { fileURLToPath } from "node:url";
+import { afterAll, beforeAll, describe, expect, it } from "vitest";
+import { retrievalConfig, smallCorpus, writeCorpus } from "../../../test/fixtures/retrieval/small-corpus.ts";
+import { Rng } from "../../rng.ts";
+import { buildIndex } from "./build-index.ts";
+import type { BuildEvent } from "./build-progress.ts";
+
+const script = fileURLToPath(new URL("../../../test/fixtures/retrieval/build-process.ts", import.meta.url));
+let folder: string;
+let corpus: string;
+beforeAll(() => {
+  folder = mkdtempSync(join(tmpdir(), "cosearch-killed-"));
+  corpus = writeCorpus(folder, smallCorpus(3000));
+});
+afterAll(() => rmSync(folder, { recursive: true, force: true }));
+
+function start(index: string, settings: object): ChildProcess {
+  const args = ["--import", "tsx", script, corpus, index, JSON.stringify(settings)];
+  return spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
+}
+
+/** Follows a build to its end, or kills it (-9) so many milliseconds after the first event that `killAt` accepts. */
+async function follow(child: ChildProcess, killAt: (event: BuildEvent) => boolean, milliseconds: number): Promise<BuildEvent[]> {
+  const events: BuildEvent[] = [];
+  const exited = once(child, "exit");
+  let armed = true;
+  createInterface({ input: child.stdout as NodeJS.ReadableStream }).on("line", (line) => {
+    const event = JSON.parse(line) as BuildEvent;
+    events.push(event);
+    if (!armed || !killAt(event)) return;
+    armed = false;
+    setTimeout(() => child.kill("SIGKILL"), milliseconds);
+  });
+  await exited;
+  return events;
+}
+
+function contents(path: string): Record<string, string> {
+  const names = readdirSync(path, { recursive: true, encoding: "utf8" }).filter((name) => statSync(join(path, name)).isFile());
+  return Object.fromEntries(names.sort().map((name) => [name, readFileSync(join(path, name)).toString("base64")]));
+}
+
+describe("a build that is killed with -9", () => {
+  it("ends with the files of an unbroken one, without embedding again what was done", async () => {
+    const settings = { kind: "hybrid", embedder: { kind: "hashed", dimensions: 48 } };
+    const whole = join(folder, "whole");
+    await buildIndex({ config: retrievalConfig({ ...settings, corpus }), folder: whole });
+    const index = join(folder, "index");
+    const rng = Rng.stream(7, "kills");
+    const inStage = (stage: string) => (event: BuildEvent) => event.kind === "progress" && event.stage === stage;
+    let rows = 0;
+    for (const stage of ["reading", "embedding", "BM25"]) {
+      const events = await follow(start(index, settings), inStage(stage), 30 * rng.uniform());
+      const kept = events.find((event) => event.kind === "kept");
+      expect(kept?.kind === "kept" ? kept.rows : 0).toBeGreaterThanOrEqual(rows);
+      const blocks = events.flatMap((event) => (event.kind === "progress" && event.stage === "embedding" ? [event.done] : []));
+      rows = Math.max(rows, ...blocks);
+    }
+    const last = await follow(start(index, settings), () => false, 0);
+    expect(rows).toBe(3000);
+    expect(last.some((event) => event.kind === "progress" && event.stage === "embedding")).toBe(false);
+    expect(contents(index)).toEqual(contents(whole));
+  });
+});
