@@ -8,6 +8,14 @@ import type { Parameters } from "./parameters.ts";
 import { causalMask, maskedScore, rotaryTables } from "./runtime.ts";
 import { adapterFeeds } from "./sampling-adapter.ts";
 
+/** How the graphs run. */
+export interface DecoderOptions {
+  readonly threads: number;
+  readonly adapter?: AdapterParameters | undefined;
+  /** Most new tokens a row in one run. Default 512. */
+  readonly pieceTokens?: number | undefined;
+}
+
 /** Both graphs' sessions and the cache of the sequences in the batch. */
 export class Decoder {
   readonly cache: KeyValueCache;
@@ -17,7 +25,7 @@ export class Decoder {
 
   private constructor(
     readonly parameters: Parameters,
-    private readonly adapter: AdapterParameters | undefined,
+    private readonly options: DecoderOptions,
     private readonly extendSession: ort.InferenceSession,
     private readonly stepSession: ort.InferenceSession,
   ) {
@@ -41,22 +49,45 @@ export class Decoder {
     this.takeAdapter();
   }
 
-  static async create(parameters: Parameters, threads: number, adapter?: AdapterParameters): Promise<Decoder> {
+  static async create(parameters: Parameters, options: DecoderOptions): Promise<Decoder> {
+    const { threads, adapter } = options;
     const extend = await createSession(decodeGraph(parameters.shape, "extend", adapter?.lora), threads);
     const step = await createSession(decodeGraph(parameters.shape, "step", adapter?.lora), threads);
-    return new Decoder(parameters, adapter, extend, step);
+    return new Decoder(parameters, options, extend, step);
   }
 
   /** Uses the adapter as it is now: what it learns later is not seen until the next call. */
   takeAdapter(): void {
-    if (this.adapter !== undefined) Object.assign(this.feeds, adapterFeeds(this.adapter));
+    const { adapter } = this.options;
+    if (adapter !== undefined) Object.assign(this.feeds, adapterFeeds(adapter));
   }
 
   /**
-   * Appends tokens to the rows from `firstRow` on, one list (never empty) a row, for which slots are reserved.
+   * Appends tokens to the rows from `firstRow` on, one list (never empty, longest first) a row, for which slots are reserved. Long lists
+   * go in pieces: the attention scores of a piece against all that came before it are what memory must hold.
    * @returns the next token's probabilities [rows, vocabulary], each row at its inverse temperature.
    */
-  async extend(firstRow: number, lists: readonly ArrayLike<number>[], inverseTemperatures: Float32Array): Promise<Float32Array> {
+  async extend(firstRow: number, lists: readonly (readonly number[])[], inverseTemperatures: Float32Array): Promise<Float32Array> {
+    const { pieceTokens = 512 } = this.options;
+    const longest = lists[0]?.length ?? 0;
+    if (longest <= pieceTokens) return this.extendAtOnce(firstRow, lists, inverseTemperatures);
+    const { vocabularySize } = this.parameters.shape;
+    const probabilities = new Float32Array(lists.length * vocabularySize);
+    for (let from = 0; from < longest; from += pieceTokens) {
+      const pieces = lists.filter(({ length }) => length > from).map((list) => list.slice(from, from + pieceTokens));
+      const found = await this.extendAtOnce(firstRow, pieces, inverseTemperatures.subarray(0, pieces.length));
+      // Rows that end within this piece have their next token; those before them in the list go on.
+      const ended = pieces.findIndex((_, row) => (lists[row] as readonly number[]).length <= from + pieceTokens);
+      if (ended >= 0) probabilities.set(found.subarray(ended * vocabularySize, pieces.length * vocabularySize), ended * vocabularySize);
+    }
+    return probabilities;
+  }
+
+  private async extendAtOnce(
+    firstRow: number,
+    lists: readonly (readonly number[])[],
+    inverseTemperatures: Float32Array,
+  ): Promise<Float32Array> {
     const { shape } = this.parameters;
     const rows = lists.length;
     const width = lists.reduce((longest, list) => Math.max(longest, list.length), 1);

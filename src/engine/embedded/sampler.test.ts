@@ -47,7 +47,7 @@ describe("EmbeddedSampler", () => {
   it("gives the same tokens however the batch is cut, in rows, prefill tokens and memory", async () => {
     const expected = tokensOf(await plain.sample(requests(20)));
     expect(expected.flat()).toHaveLength(39);
-    for (const options of [{ maxRows: 4 }, { maxRows: 1 }, { prefillTokens: 16 }, { batchMegabytes: 0.05 }]) {
+    for (const options of [{ maxRows: 4 }, { maxRows: 1 }, { prefillTokens: 16 }, { pieceTokens: 6 }, { batchMegabytes: 0.05 }]) {
       const cut = await makeSampler(options);
       expect(tokensOf(await cut.sample(requests(20)))).toEqual(expected);
     }

@@ -21,6 +21,8 @@ export interface EmbeddedSamplerOptions {
   readonly maxRows?: number;
   /** Tokens (padding included) in one prefill run. Default 4096. */
   readonly prefillTokens?: number;
+  /** Most of a prompt's tokens in one prefill run: what is longer goes in pieces. Default 512. */
+  readonly pieceTokens?: number;
   /** Megabytes of keys and values of the sequences being sampled: bounds the rows of long ones. Default 512. */
   readonly batchMegabytes?: number;
   /** Added to the model's weights. */
@@ -64,7 +66,7 @@ export class EmbeddedSampler {
   }
 
   static async create(parameters: Parameters, options: EmbeddedSamplerOptions): Promise<EmbeddedSampler> {
-    return new EmbeddedSampler(await Decoder.create(parameters, options.threads, options.adapter), options);
+    return new EmbeddedSampler(await Decoder.create(parameters, options), options);
   }
 
   /** Samples from the weights as they are now, and forgets the keys and values of earlier ones; must be called whenever they have changed. */
