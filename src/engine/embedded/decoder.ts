@@ -8,6 +8,9 @@ import type { Parameters } from "./parameters.ts";
 import { causalMask, maskedScore, rotaryTables } from "./runtime.ts";
 import { adapterFeeds } from "./sampling-adapter.ts";
 
+/** A piece is long enough for fast products, and its scores against a context of thousands of tokens are some tens of megabytes. */
+export const defaultPieceTokens = 512;
+
 /** How the graphs run. */
 export interface DecoderOptions {
   readonly threads: number;
@@ -68,7 +71,7 @@ export class Decoder {
    * @returns the next token's probabilities [rows, vocabulary], each row at its inverse temperature.
    */
   async extend(firstRow: number, lists: readonly (readonly number[])[], inverseTemperatures: Float32Array): Promise<Float32Array> {
-    const { pieceTokens = 512 } = this.options;
+    const { pieceTokens = defaultPieceTokens } = this.options;
     const longest = lists[0]?.length ?? 0;
     if (longest <= pieceTokens) return this.extendAtOnce(firstRow, lists, inverseTemperatures);
     const { vocabularySize } = this.parameters.shape;

@@ -24,10 +24,14 @@ export interface Executor {
 const chunkNumbers = 1 << 20;
 const minimumChunkRows = 128;
 
+/** Rows of one chunk of probabilities. */
+export function chunkRows(vocabularySize: number): number {
+  return Math.max(minimumChunkRows, Math.floor(chunkNumbers / vocabularySize));
+}
+
 /** The head variant for a micro-batch: the number of chunks is a power of two, so that few sessions are made. */
 export function headVariant(batch: MicroBatch, vocabularySize: number, entropyBonus: boolean): HeadVariant {
-  const rows = Math.max(minimumChunkRows, Math.floor(chunkNumbers / vocabularySize));
-  const chunks = 2 ** Math.max(0, Math.ceil(Math.log2(batch.rows.length / rows)));
+  const chunks = 2 ** Math.max(0, Math.ceil(Math.log2(batch.rows.length / chunkRows(vocabularySize))));
   return { chunks, masked: batch.grammar !== undefined, entropyBonus };
 }
 

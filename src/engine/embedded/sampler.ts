@@ -3,7 +3,7 @@ import { ModelError } from "../../errors.ts";
 import type { SampledTokens } from "../../types.ts";
 import { AllowedTokenLists } from "./allowed-tokens.ts";
 import { chooseToken } from "./choose-token.ts";
-import { Decoder } from "./decoder.ts";
+import { Decoder, defaultPieceTokens } from "./decoder.ts";
 import type { AdapterParameters } from "./lora.ts";
 import type { Parameters } from "./parameters.ts";
 import { PrefixCache, type PrefixMatch } from "./prefix-cache.ts";
@@ -29,6 +29,9 @@ export interface EmbeddedSamplerOptions {
   readonly adapter?: AdapterParameters | undefined;
 }
 
+/** Numbers in the attention scores of one prefill run, at most (several rows go together only within this). */
+export const attentionNumbers = 1 << 26;
+
 /** Sequences that share a prompt, which is computed once. */
 interface PromptGroup {
   readonly prompt: readonly number[];
@@ -49,7 +52,7 @@ export class EmbeddedSampler {
   private readonly prefixes: PrefixCache;
   private readonly allowed: AllowedTokenLists;
   private readonly maxRows: number;
-  private readonly prefillTokens: number;
+  private readonly prefillLimits: PrefillLimits;
   private readonly batchBytes: number;
   /** Row r of the cache belongs to active[r]. */
   private readonly active: SamplingSequence[] = [];
@@ -61,7 +64,8 @@ export class EmbeddedSampler {
     this.prefixes = new PrefixCache(options.prefixCacheMegabytes * 2 ** 20);
     this.allowed = new AllowedTokenLists(decoder.parameters.shape.vocabularySize);
     this.maxRows = options.maxRows ?? 256;
-    this.prefillTokens = options.prefillTokens ?? 4096;
+    const { prefillTokens: tokens = 4096, pieceTokens = defaultPieceTokens } = options;
+    this.prefillLimits = { tokens, pieceTokens, scores: Math.floor(attentionNumbers / decoder.parameters.shape.heads) };
     this.batchBytes = (options.batchMegabytes ?? 512) * 2 ** 20;
   }
 
@@ -113,7 +117,7 @@ export class EmbeddedSampler {
   /** Computes the prompts of as many waiting sequences as have room and draws their first tokens. */
   private async admit(queue: SamplingSequence[], results: (SampledTokens[] | Error)[]): Promise<void> {
     const groups = this.takeGroups(queue);
-    for (const batch of prefillBatches(groups, this.prefillTokens)) {
+    for (const batch of prefillBatches(groups, this.prefillLimits)) {
       const { cache } = this.decoder;
       const rows = batch.reduce((sum, group) => sum + group.sequences.length, 0);
       cache.reserve(
@@ -277,9 +281,20 @@ function samePromptsTogether(sequences: readonly SamplingSequence[]): SamplingSe
   return [...groups.values()].flat();
 }
 
-/** Groups of similar numbers of new tokens, those with a cached prefix apart: at most `limit` tokens, padding included, a batch. */
-function prefillBatches(groups: readonly PromptGroup[], limit: number): PromptGroup[][] {
+/** What a prefill run may hold. */
+interface PrefillLimits {
+  /** Tokens, padding included. */
+  readonly tokens: number;
+  /** Most of a prompt's tokens in one run. */
+  readonly pieceTokens: number;
+  /** Products of a new token's position with one it sees. */
+  readonly scores: number;
+}
+
+/** Groups of similar numbers of new tokens, longest first, those with a cached prefix apart; a group that is over the limits alone stands alone. */
+function prefillBatches(groups: readonly PromptGroup[], { tokens, pieceTokens, scores }: PrefillLimits): PromptGroup[][] {
   const added = (group: PromptGroup) => group.prompt.length - (group.match?.length ?? 0);
+  const longest = groups.reduce((most, { prompt }) => Math.max(most, prompt.length), 0);
   const ordered = [...groups].sort(
     (left, right) => Number(left.match === undefined) - Number(right.match === undefined) || added(right) - added(left),
   );
@@ -290,7 +305,8 @@ function prefillBatches(groups: readonly PromptGroup[], limit: number): PromptGr
     const fits =
       first !== undefined &&
       (first.match === undefined) === (group.match === undefined) &&
-      ((batch as PromptGroup[]).length + 1) * added(first) <= limit;
+      ((batch as PromptGroup[]).length + 1) * added(first) <= tokens &&
+      ((batch as PromptGroup[]).length + 1) * Math.min(added(first), pieceTokens) * longest <= scores;
     if (fits) (batch as PromptGroup[]).push(group);
     else batches.push([group]);
   }

@@ -1,12 +1,13 @@
 import type { ForwardBackwardResult, Loss, OptimStepOptions, ScoredSequence, TrainingExample } from "../engine.ts";
 import { adamWStep } from "./adamw.ts";
-import { type ModelShape, parameterCount } from "./architecture.ts";
+import type { ModelShape } from "./architecture.ts";
 import type { Executor, TokenScores } from "./executor.ts";
 import type { FlatParameters } from "./flat-parameters.ts";
 import { GrammarRows } from "./grammar-replay.ts";
 import { LayerExecutor } from "./layer-executor.ts";
 import type { AdapterParameters } from "./lora.ts";
 import { hasEntropyBonus, lossTerms, summarise } from "./loss-terms.ts";
+import { chosenExecution } from "./memory-plan.ts";
 import { type MicroBatch, microBatch, type TargetedSequence } from "./micro-batch.ts";
 import { planBatches, planSequence } from "./pack-plan.ts";
 import type { Parameters } from "./parameters.ts";
@@ -38,8 +39,6 @@ export interface TrainerState {
   readonly step: number;
 }
 
-const layerByLayerParameters = 50e6;
-
 /** A sequence scored towards its own tokens: without the `targets` that an example may carry for cross-entropy. */
 function ownTokens({ tokenIds, mask, grammar }: ScoredSequence): TargetedSequence {
   return { tokenIds, mask, grammar };
@@ -61,7 +60,7 @@ export class EmbeddedTrainer {
     const { execution, threads, adapter } = options;
     const model = new TrainedModel(parameters, adapter);
     this.trainable = model.trainable;
-    const layered = execution === "layer-by-layer" || (execution === "auto" && parameterCount(shape) >= layerByLayerParameters);
+    const layered = chosenExecution(shape, execution) === "layer-by-layer";
     this.executor = new (layered ? LayerExecutor : WholeGraphExecutor)(model, rotaryTables(shape), threads);
     this.grammarRows = new GrammarRows(shape.vocabularySize);
   }
