@@ -192,6 +192,15 @@ describe("remoteRetriever", () => {
     await expect(retriever.search(["b"], 1)).rejects.toThrow(/the client was closed/);
   });
 
+  it("does not wait for another attempt when it is closed", async () => {
+    const { url } = await server((_, response) => refuse(response, 503, {}, { "retry-after": "60" }));
+    const retriever = client(url, { backoffMilliseconds: 60_000 });
+    const failure = expect(retriever.search(["a"], 1)).rejects.toThrow(InfrastructureError);
+    await new Promise((resolve) => setTimeout(resolve, 30));
+    await retriever.close();
+    await failure;
+  });
+
   it.each([
     [{ url: "localhost:8000" }, /retrieval\.remote\.url: expected http:\/\/ or https:/],
     [{ url: "nowhere" }, /expected an address, e\.g\. http:\/\/127\.0\.0\.1:8000, got "nowhere"/],

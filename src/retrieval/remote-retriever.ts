@@ -68,7 +68,7 @@ export function remoteRetriever(options: RemoteRetrieverOptions): RemoteRetrieve
     const attempt = async () => {
       await pause(notBefore - performance.now(), closing.signal);
       return limit(async () => {
-        if (closing.signal.aborted) throw new RetrieveFailure("unusable", "the client was closed");
+        closing.signal.throwIfAborted();
         if (progress.outage && !progress.answered) throw new RetrieveFailure("unusable", progress.outage.message);
         attempts++;
         return retrieveOnce(endpoint, queries, topK, closing.signal);
@@ -80,6 +80,7 @@ export function remoteRetriever(options: RemoteRetrieverOptions): RemoteRetrieve
         minTimeout: backoffMilliseconds,
         maxTimeout: longestBackoffMilliseconds,
         randomize: true,
+        signal: closing.signal,
         onFailedAttempt: ({ error }) => {
           if (error instanceof RetrieveFailure) notBefore = performance.now() + error.waitSeconds * 1000;
         },
@@ -149,7 +150,7 @@ export function remoteRetriever(options: RemoteRetrieverOptions): RemoteRetrieve
       });
     },
     async close() {
-      closing.abort();
+      closing.abort(new RetrieveFailure("unusable", "the client was closed"));
     },
   };
 }

@@ -35,7 +35,7 @@ export function retrieveAddress(url: string): URL {
 }
 
 /**
- * One request, without a retry. `signal` ends it early.
+ * One request, without a retry. `signal` ends it early, with the signal's reason.
  * @throws RetrieveFailure for everything that can go wrong with it.
  */
 export async function retrieveOnce(
@@ -83,7 +83,7 @@ async function post(
     const text = location === null ? await response.text() : `redirects to ${location}: name the final address in retrieval.remote.url`;
     return { status: response.status, retryAfter: response.headers.get("retry-after"), body: text };
   } catch (error) {
-    if (signal.aborted) throw new RetrieveFailure("unusable", "the client was closed", 0, { cause: error });
+    signal.throwIfAborted();
     throw timedOut
       ? new RetrieveFailure("unreachable", `no answer within ${timeoutSeconds} s`, 0, { cause: error })
       : connectionFailure(error);
