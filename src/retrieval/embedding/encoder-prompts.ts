@@ -5,8 +5,8 @@ const queryNames = ["query", "search_query", "s2p_query"];
 const documentNames = ["document", "passage", "corpus", "search_document"];
 
 /**
- * The prefixes of queries and documents: those of config_sentence_transformers.json where it has any (`default_prompt_name` serves a side
- * without one of its own), else the family's. Prompts that are all empty say nothing: sentence-transformers writes such by itself.
+ * The prefixes of queries and documents: those of config_sentence_transformers.json where it has any, else the family's. Empty prompts say
+ * nothing: sentence-transformers adds such by itself; `default_prompt_name` is for texts that are neither.
  * @param settings The parsed file; undefined: there is none.
  */
 export function promptPrefixes(
@@ -15,8 +15,7 @@ export function promptPrefixes(
 ): { readonly queryPrefix: string; readonly documentPrefix: string } {
   const prompts = textsOf(settings?.["prompts"]);
   if ([...prompts.values()].every((prompt) => prompt === "")) return family;
-  const byDefault = prompts.get(String(settings?.["default_prompt_name"])) ?? "";
-  const first = (names: readonly string[]) => names.map((name) => prompts.get(name)).find((prompt) => prompt !== undefined) ?? byDefault;
+  const first = (names: readonly string[]) => names.map((name) => prompts.get(name)).find((prompt) => prompt) ?? "";
   return { queryPrefix: first(queryNames), documentPrefix: first(documentNames) };
 }
 
