@@ -6,3 +6,11 @@ export function wordsOf(text: string): string[] {
     .toLowerCase();
   return folded.match(/[\p{L}\p{N}]+/gu) ?? [];
 }
+
+/** Version of `bm25Words`: an index that was built with another can't be searched. */
+export const analyserVersion = 1;
+
+/** The words that BM25 counts. */
+export function bm25Words(text: string): string[] {
+  return wordsOf(text);
+}

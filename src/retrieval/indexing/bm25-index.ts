@@ -1,6 +1,6 @@
 import type { Candidate, Document } from "../../types.ts";
 import { documentText } from "../corpus/corpus.ts";
-import { wordsOf } from "../words.ts";
+import { bm25Words } from "../words.ts";
 import { tieBreakers, topDocuments } from "./top-documents.ts";
 
 /** The two constants of BM25. */
@@ -30,7 +30,7 @@ export class Bm25Index {
     this.k1 = k1;
     this.b = b;
     documents.forEach((document, row) => {
-      const words = wordsOf(documentText(document));
+      const words = bm25Words(documentText(document));
       this.lengths.push(words.length);
       const counts = new Map<string, number>();
       for (const word of words) counts.set(word, (counts.get(word) ?? 0) + 1);
@@ -48,7 +48,7 @@ export class Bm25Index {
   /** Documents that share no word with the query score 0 and fill up the list in tie-break order. */
   search(query: string, topK: number): Candidate[] {
     const scores = new Float64Array(this.documents.length);
-    for (const word of wordsOf(query)) {
+    for (const word of bm25Words(query)) {
       const posting = this.postings.get(word);
       if (!posting) continue;
       const holders = posting.rows.length;

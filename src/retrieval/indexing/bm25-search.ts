@@ -1,0 +1,78 @@
+import { setImmediate } from "node:timers/promises";
+import type { Bm25Cursor } from "./bm25-cursor.ts";
+import { TopHits } from "./top-hits.ts";
+import type { Hit } from "./vector-index.ts";
+
+/** Rows scored at once. */
+const windowRows = 1 << 14;
+/** Sums in another order may differ in their last bits: bounds are taken this much larger, so that no row is lost. */
+const slack = 1 + 1e-9;
+/** Longest stretch in milliseconds without letting other work run. */
+const turnMilliseconds = 10;
+
+/**
+ * The `topK` rows with the highest scores, exact, by MaxScore with block bounds (Turtle & Flood 1995; Ding & Suel 2011): window by window, words that
+ * together can't lift a row over the worst hit so far are left out; rows that hold some other word are scored in full only when they
+ * could still get there.
+ * @param query the query's words in order, repetitions included; a word that is in no text is left out.
+ */
+export async function searchPostings(query: readonly Bm25Cursor[], rows: number, topK: number): Promise<Hit[]> {
+  const cursors = [...new Set(query)];
+  const scores = new Float64Array(Math.min(rows, windowRows));
+  const touched = new Uint32Array(Math.ceil(scores.length / 32));
+  const top = new TopHits(topK);
+  let turn = performance.now();
+  let from = firstRow(cursors, 0);
+  while (from < rows) {
+    const to = Math.min(rows, from + windowRows);
+    for (const cursor of cursors) cursor.enter(from, to);
+    const least = top.threshold;
+    cursors.sort((left, right) => left.bound - right.bound);
+    let [optional, optionalBound] = [0, 0];
+    for (const { bound } of cursors) {
+      if ((optionalBound + bound) * slack >= least) break;
+      optionalBound += bound;
+      optional++;
+    }
+    for (const cursor of cursors.slice(optional)) if (cursor.bound > 0) cursor.addTo(scores, touched, from, to);
+    if (optional < cursors.length) collect(query, from, optionalBound, scores, touched, top);
+    from = firstRow(cursors, to);
+    if (performance.now() - turn < turnMilliseconds) continue;
+    await setImmediate();
+    turn = performance.now();
+  }
+  return top.sorted();
+}
+
+/** Scores the touched rows in full that may be among the best, and clears the window. */
+function collect(
+  query: readonly Bm25Cursor[],
+  from: number,
+  optionalBound: number,
+  scores: Float64Array,
+  touched: Uint32Array,
+  top: TopHits,
+): void {
+  for (let word = 0; word < touched.length; word++) {
+    let bits = touched[word] as number;
+    touched[word] = 0;
+    while (bits !== 0) {
+      const place = word * 32 + 31 - Math.clz32(bits & -bits);
+      bits &= bits - 1;
+      const most = ((scores[place] as number) + optionalBound) * slack;
+      scores[place] = 0;
+      if (most < top.threshold) continue;
+      const row = from + place;
+      // In the query's order, repetitions one by one: the very sum that an index in memory makes.
+      let score = 0;
+      for (const cursor of query) score += cursor.scoreOf(row);
+      top.add(row, score);
+    }
+  }
+}
+
+function firstRow(cursors: readonly Bm25Cursor[], row: number): number {
+  let first = Number.POSITIVE_INFINITY;
+  for (const cursor of cursors) first = Math.min(first, cursor.nextRow(row));
+  return first;
+}
