@@ -22,6 +22,7 @@ export function pullProgress(silent: boolean): PullProgress {
   const between = process.stderr.isTTY ? secondsBetweenFrames : secondsBetweenLines;
   let bar: Progress | undefined;
   let shownAt = Number.NEGATIVE_INFINITY;
+  let shownDone = -1;
   const rate = recentRate();
   const stop = () => {
     bar?.stop();
@@ -36,11 +37,13 @@ export function pullProgress(silent: boolean): PullProgress {
       if (event.kind === "notice") return line(event.words);
       if (event.kind === "plan") return planLines(event).forEach(line);
       const now = performance.now() / 1000;
-      const words = `${bytesText(rate(event.done, now))}/s  ${event.path}`;
-      if (now - shownAt < between && event.done < event.total) return;
+      const pace = rate(event.done, now);
+      if (event.done === shownDone || (now - shownAt < between && event.done < event.total)) return;
       shownAt = now;
+      shownDone = event.done;
+      const words = pace > 0 ? `${bytesText(pace)}/s  ${event.path}` : event.path;
       bar ??= createProgress({ name: "MiB", silent, every: 1 });
-      bar.update(Math.floor(event.done / mebibyte), Math.ceil(event.total / mebibyte), words);
+      bar.update(Math.ceil(event.done / mebibyte), Math.ceil(event.total / mebibyte), words);
     },
     line,
     stop,
@@ -51,14 +54,18 @@ function planLines({ files, missing, leftOut }: Extract<PullEvent, { kind: "plan
   const there = files.length - missing.length;
   const lines = [
     missing.length === 0
-      ? `all ${files.length} files are in the cache`
-      : `fetching ${missing.length} files, ${bytesText(bytesOf(missing))}${there > 0 ? ` (${there} are in the cache)` : ""}`,
+      ? `all ${counted(files)} are in the cache`
+      : `fetching ${counted(missing)}, ${bytesText(bytesOf(missing))}${there > 0 ? ` (${there} in the cache)` : ""}`,
   ];
   if (leftOut.length === 0) return lines;
   const largest = [...leftOut].sort((one, other) => other.size - one.size).map(({ path }) => path);
   const more = largest.length > namesShown ? ` and ${largest.length - namesShown} more` : "";
   lines.push(`left out (--files names others): ${largest.slice(0, namesShown).join(", ")}${more}, ${bytesText(bytesOf(leftOut))}`);
   return lines;
+}
+
+function counted(files: readonly RepositoryFile[]): string {
+  return files.length === 1 ? "1 file" : `${files.length} files`;
 }
 
 function bytesOf(files: readonly RepositoryFile[]): number {

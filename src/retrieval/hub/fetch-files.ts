@@ -48,13 +48,14 @@ export async function fetchFiles(
     let done = total - missing.reduce((sum, { size }) => sum + size, 0);
     const limit = pLimit(filesAtOnce);
     // The small ones first: a snapshot with weights then is one with all that belongs to them.
-    const ordered = [...missing].sort((one, other) => one.size - other.size);
-    const tasks = ordered.map((file) =>
+    const ordered = [...byContent(missing)].sort(([one], [other]) => one.size - other.size);
+    const tasks = ordered.map((same) =>
       limit(async () => {
         signal.throwIfAborted();
+        const [file] = same;
         let bytes = 0;
         const onBytes = (now: number) => {
-          done += now - bytes;
+          done += (now - bytes) * same.length;
           bytes = now;
           onProgress({ kind: "progress", done, total, path: file.path });
         };
@@ -63,7 +64,7 @@ export async function fetchFiles(
           await downloadBlob(connection, { file, url: fileUrl(settings, repository, commit, file.path), storage, onBytes });
         }
         onBytes(file.size);
-        await linkIntoSnapshot(storage, commit, file);
+        for (const each of same) await linkIntoSnapshot(storage, commit, each);
       }),
     );
     await allOrFirst(tasks, stop);
@@ -76,6 +77,17 @@ export async function fetchFiles(
 async function noteDone(storage: string, { revision }: Repository, commit: string, all: readonly RepositoryFile[]): Promise<void> {
   await writeListing(storage, commit, all);
   await writeReference(storage, revision, commit);
+}
+
+/** Files of the same content share a blob, which must be fetched once only. */
+function byContent(files: readonly RepositoryFile[]): Iterable<readonly [RepositoryFile, ...RepositoryFile[]]> {
+  const groups = new Map<string, [RepositoryFile, ...RepositoryFile[]]>();
+  for (const file of files) {
+    const group = groups.get(file.hash);
+    if (group === undefined) groups.set(file.hash, [file]);
+    else group.push(file);
+  }
+  return groups.values();
 }
 
 /** Waits for all; the first failure stops the others and is the one thrown. */

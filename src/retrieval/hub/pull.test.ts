@@ -8,7 +8,7 @@ import { ConfigError, DataError, InfrastructureError } from "../../errors.ts";
 import { type PullEvent, type PullRequest, pullRepository } from "./pull.ts";
 
 const commit = "0123456789abcdef0123456789abcdef01234567";
-const weights = Buffer.from(Array.from({ length: 3_000_000 }, (_, index) => (index * 7919) >> 5));
+const weights = Buffer.from(Array.from({ length: 2_000_000 }, (_, index) => (index * 7919) >> 5));
 const text = (content: string) => ({ content: Buffer.from(content) });
 
 let folder: string;
@@ -35,6 +35,7 @@ beforeEach(async () => {
       "model.safetensors": { content: Buffer.from("tensors"), large: true },
       "pytorch_model.bin": { content: Buffer.from("pickle"), large: true },
       "openvino/config.json": text("{}"),
+      "generation_config.json": text("{}"),
     },
   };
   hub = await startFakeHub([repository]);
@@ -60,7 +61,16 @@ describe("a pull", () => {
     const { folder: snapshot, revision, files, leftOut } = await pull();
     expect(snapshot).toBe(join(storage(), "snapshots", commit));
     expect(revision).toBe(commit);
-    const names = ["1_Pooling/config.json", "README.md", "config.json", "empty.txt", "modules.json", "onnx/model.onnx", "tokenizer.json"];
+    const names = [
+      "1_Pooling/config.json",
+      "README.md",
+      "config.json",
+      "empty.txt",
+      "generation_config.json",
+      "modules.json",
+      "onnx/model.onnx",
+      "tokenizer.json",
+    ];
     expect(files.map(({ path }) => path).sort()).toEqual(names);
     expect(leftOut.map(({ path }) => path)).toContain("model.safetensors");
     for (const name of names) {
@@ -70,6 +80,10 @@ describe("a pull", () => {
       expect((await readFile(join(snapshot, name))).equals(file.content)).toBe(true);
     }
     expect(await readFile(join(storage(), "refs/main"), "utf8")).toBe(commit);
+    // Files of the same content share one blob.
+    expect(
+      hub.requests.filter(({ path }) => /\/resolve\/.*\/(generation_)?config\.json$/.test(path) && !path.includes("Pooling")),
+    ).toHaveLength(1);
   });
 
   it("fetches nothing twice, and moves the reference when the branch has moved", async () => {
