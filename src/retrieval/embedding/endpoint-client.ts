@@ -104,9 +104,9 @@ export class EndpointClient {
       const message = `answered ${error.status}: ${reason.slice(0, 500)}${fix === undefined ? "" : `: ${fix}`}`;
       return new EndpointFailure(message, [408, 425, 429].includes(error.status) || error.status >= 500, error.status, waitSeconds);
     }
-    if (error instanceof APIConnectionError || error instanceof Error)
-      return new EndpointFailure(`no connection (${this.withoutKey(causes(error))})`, true);
-    return new EndpointFailure("failed", false);
+    // The client's own message, "Connection error.", says less than its cause.
+    const reason = error instanceof APIConnectionError ? (error.cause ?? error) : error;
+    return new EndpointFailure(`no connection (${this.withoutKey(causes(reason))})`, true);
   }
 
   private fix(status: number): string | undefined {

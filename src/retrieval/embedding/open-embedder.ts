@@ -1,5 +1,6 @@
 import type { EmbedderConfig } from "../../config.ts";
 import { ConfigError } from "../../errors.ts";
+import { resolveModel } from "../hub/resolve-model.ts";
 import type { Embedder } from "./embedder.ts";
 import { openEndpointEmbedder } from "./endpoint-embedder.ts";
 import { HashedEmbedder, type HashedEmbedderState } from "./hashed-embedder.ts";
@@ -9,7 +10,7 @@ import { openOnnxEmbedder } from "./onnx-embedder.ts";
 export interface OpenEmbedderOptions {
   /** The learnt statistics: needed by the hashed embedder. */
   readonly hashedState?: HashedEmbedderState;
-  /** The folder of a model that is given by its path or its Hub name. Default: the name is a path. */
+  /** The folder of a model that is given by its path or its Hub name. Default: a path wins, then the Hub's cache, then the Hub. */
   readonly resolveModel?: (name: string) => Promise<string>;
 }
 
@@ -24,7 +25,7 @@ export async function openEmbedder(config: EmbedderConfig, options: OpenEmbedder
   if (kind === "onnx") {
     if (model === undefined)
       throw new ConfigError("retrieval.embedder.model is needed by the onnx embedder: a folder or a Hugging Face name");
-    return openOnnxEmbedder(config, (await options.resolveModel?.(model)) ?? model);
+    return openOnnxEmbedder(config, await (options.resolveModel ?? resolveModel)(model));
   }
   if (options.hashedState === undefined) throw new ConfigError("retrieval.embedder: the hashed embedder must first be fitted to a corpus");
   return HashedEmbedder.fromState(options.hashedState);
