@@ -3,6 +3,8 @@ import { mkdir, mkdtemp, readdir, readlink, realpath, rm, writeFile } from "node
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { gzipSync } from "node:zlib";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { ConfigError, DataError } from "../../errors.ts";
@@ -109,6 +111,26 @@ describe("openCorpus", () => {
       expect(seen.length).toBe(20_008);
       expect(seen.at(-1)).toBe(corpus.totalBytes);
     }
+  });
+
+  it("reads an archive of any length in the same memory", async () => {
+    const lines = Array.from({ length: 2000 }, (_, index) => `{"id":${index},"text":"${"A harbour town. ".repeat(32)}"}\n`).join("");
+    const member = gzipSync(lines);
+    const members = 40;
+    const file = await written("long.jsonl.gz", Buffer.concat(Array.from({ length: members }, () => member)));
+    expect(lines.length * members).toBeGreaterThan(40 * 2 ** 20);
+    setFlagsFromString("--expose-gc");
+    const collectGarbage = runInNewContext("gc") as () => void;
+    const held = () => {
+      collectGarbage();
+      return process.memoryUsage().heapUsed + process.memoryUsage().arrayBuffers;
+    };
+    const before = held();
+    let passages = 0;
+    let most = 0;
+    for await (const _ of await openCorpus([file])) if (passages++ % 10_000 === 0) most = Math.max(most, held() - before);
+    expect(passages).toBe(2000 * members);
+    expect(most).toBeLessThan(8 * 2 ** 20);
   });
 
   it("cuts texts into passages of the words asked for, in the order of names, the same every time", async () => {
