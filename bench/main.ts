@@ -1,11 +1,13 @@
 /** `npm run bench -- <name> [options]`: benchmarks that print one JSON line a measurement. */
 import { parseArgs } from "node:util";
+import { benchmarkEmbeddings } from "./embeddings.ts";
 import { benchmarkEngine } from "./engine.ts";
 import { benchmarkGrpo } from "./grpo.ts";
 import type { BenchmarkOptions } from "./options.ts";
 import { benchmarkServing } from "./serving.ts";
 
 const benchmarks: Readonly<Record<string, (options: BenchmarkOptions) => Promise<void>>> = {
+  embeddings: benchmarkEmbeddings,
   engine: benchmarkEngine,
   grpo: benchmarkGrpo,
   serving: benchmarkServing,
@@ -13,14 +15,16 @@ const benchmarks: Readonly<Record<string, (options: BenchmarkOptions) => Promise
 
 const help = `npm run bench -- <name> [options]
 
+  embeddings
+           texts/s of an ONNX encoder, and how well its vectors agree with sentence-transformers' on 200 texts
   engine   training and sampling of the embedded engine: tokens/s, GFLOP/s, share of the matmul peak, memory
   grpo     a single-turn GRPO step of 128 completions
   serving  cosearch serve retrieval with 1 and 32 clients; with --minutes a soak of good and bad requests
 
-  --peer PYTHON    also run bench/peers/ with this Python (PyTorch and transformers; grpo: TRL), alternating, and print ratios
+  --peer PYTHON    also run bench/peers/ with this Python (PyTorch and transformers; grpo: TRL; embeddings: sentence-transformers), alternating, and print ratios
   --threads N      threads of both sides (default 2)
   --repeats N      measured repetitions; the median counts (default 7)
-  --models A,B     of 1.7M, 3.7M, 10M (engine only; default all)
+  --models A,B     of 1.7M, 3.7M, 10M (engine; default all); folders of encoders with onnx/model.onnx, and weights for the peer (embeddings)
   --index DIR, --corpus PATH, --queries FILE, --set KEY=VALUE
                    what is served and asked (serving only; default: the atlas corpus and its test questions)
   --peer-address URL
