@@ -7,7 +7,6 @@ import { createHash } from "node:crypto";
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
-import { setTimeout as sleep } from "node:timers/promises";
 import { fileURLToPath } from "node:url";
 import { parseArgs } from "node:util";
 import { Rng } from "../src/rng.ts";
@@ -33,30 +32,34 @@ const rng = Rng.stream(Number(values.seed), "killed build");
 const folder = await mkdtemp(join(tmpdir(), "cosearch-killed-"));
 const flags = [...values.corpus.flatMap((path) => ["--corpus", path]), ...positionals];
 
-/** One build to its end, or for so many seconds. */
-async function build(
-  index: string,
-  seconds?: number,
-): Promise<{ readonly code: number | null; readonly seconds: number; readonly log: string }> {
+/** One build to its end, or until so many seconds after its first words. */
+async function build(index: string, secondsToKill?: number): Promise<Outcome> {
   const started = performance.now();
-  const child = spawn(process.execPath, ["--import", "tsx", main, "index", "build", "--index", index, ...flags], {
-    stdio: ["ignore", "ignore", "pipe"],
-  });
+  const since = () => (performance.now() - started) / 1000;
+  const args = ["--import", "tsx", main, "index", "build", "--index", index, ...flags];
+  const child = spawn(process.execPath, args, { stdio: ["ignore", "ignore", "pipe"] });
   let log = "";
+  let firstWords: number | undefined;
+  let timer: NodeJS.Timeout | undefined;
   child.stderr.on("data", (chunk: Buffer) => {
     log += chunk.toString();
+    if (firstWords !== undefined) return;
+    firstWords = since();
+    if (secondsToKill !== undefined) timer = setTimeout(() => child.kill("SIGKILL"), secondsToKill * 1000);
   });
-  const ended = new Promise<number | null>((resolve) => child.on("close", resolve));
-  const stopped = new AbortController();
-  if (seconds !== undefined) {
-    sleep(seconds * 1000, undefined, { signal: stopped.signal }).then(
-      () => child.kill("SIGKILL"),
-      () => undefined,
-    );
-  }
-  const code = await ended;
-  stopped.abort();
-  return { code, seconds: (performance.now() - started) / 1000, log };
+  const code = await new Promise<number | null>((resolve) => child.on("close", resolve));
+  clearTimeout(timer);
+  return { code, seconds: since(), workSeconds: since() - (firstWords ?? 0), log };
+}
+
+interface Outcome {
+  /** Null when it was killed. */
+  readonly code: number | null;
+  readonly seconds: number;
+  /** Without the start of the process. */
+  readonly workSeconds: number;
+  /** What it said. */
+  readonly log: string;
 }
 
 /** SHA-256 of every file of an index by its path, LanceDB's left out. */
@@ -77,23 +80,19 @@ async function contents(index: string): Promise<Record<string, string>> {
 const [whole, broken] = [join(folder, "whole"), join(folder, "broken")];
 const unbroken = await build(whole);
 if (unbroken.code !== 0) throw new Error(`the unbroken build failed:\n${unbroken.log}`);
-const moments: number[] = [];
-let total = 0;
-for (let kill = 0; kill < kills; kill++) {
-  // The start of the process takes about a second, in which nothing is to be killed yet; later builds have less left to do.
-  const seconds = 0.8 + rng.uniform() * Math.max(0.5, (unbroken.seconds - 0.8) * 0.6);
-  const attempt = await build(broken, seconds);
-  if (attempt.code === 0) {
-    console.log(
-      JSON.stringify({ kill: kill + 1, note: `the build ended after ${attempt.seconds.toFixed(2)} s, before it was killed: started over` }),
-    );
-    await rm(broken, { recursive: true, force: true });
-  } else {
-    moments.push(Number(attempt.seconds.toFixed(2)));
-    const last = attempt.log.trimEnd().split("\n").at(-1) ?? "";
-    console.log(JSON.stringify({ kill: kill + 1, seconds: Number(attempt.seconds.toFixed(2)), last }));
-  }
+let [killed, total] = [0, 0];
+for (let attempts = 0; killed < kills && attempts < 4 * kills; attempts++) {
+  // So that the kills spread over one whole build.
+  const attempt = await build(broken, (1.5 * rng.uniform() * unbroken.workSeconds) / (kills + 1));
   total += attempt.seconds;
+  const last = attempt.log.trimEnd().split("\n").at(-1) ?? "";
+  if (attempt.code === null) console.log(JSON.stringify({ kill: ++killed, secondsOfWork: round(attempt.workSeconds), last }));
+  else {
+    if (attempt.code !== 0) throw new Error(`a build failed:\n${attempt.log}`);
+    console.log(JSON.stringify({ note: "the build ended before it was killed: started over", last }));
+    await rm(broken, { recursive: true, force: true });
+    killed = 0;
+  }
 }
 const final = await build(broken);
 if (final.code !== 0) throw new Error(`the last build failed:\n${final.log}`);
@@ -101,9 +100,9 @@ const [expected, found] = [await contents(whole), await contents(broken)];
 const different = [...new Set([...Object.keys(expected), ...Object.keys(found)])].filter((name) => expected[name] !== found[name]);
 console.log(
   JSON.stringify({
-    kills: moments.length,
-    unbrokenSeconds: Number(unbroken.seconds.toFixed(2)),
-    brokenSeconds: Number((total + final.seconds).toFixed(2)),
+    kills: killed,
+    unbrokenSeconds: round(unbroken.seconds),
+    brokenSeconds: round(total + final.seconds),
     files: Object.keys(expected).length,
     different,
     identical: different.length === 0,
@@ -111,3 +110,7 @@ console.log(
 );
 if (!values.keep) await rm(folder, { recursive: true, force: true });
 process.exitCode = different.length === 0 ? 0 : 1;
+
+function round(seconds: number): number {
+  return Number(seconds.toFixed(2));
+}

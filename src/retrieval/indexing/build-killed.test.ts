@@ -10,6 +10,7 @@ import { retrievalConfig, smallCorpus, writeCorpus } from "../../../test/fixture
 import { Rng } from "../../rng.ts";
 import { buildIndex } from "./build-index.ts";
 import type { BuildEvent } from "./build-progress.ts";
+import { verifyIndex } from "./verify-index.ts";
 
 const script = fileURLToPath(new URL("../../../test/fixtures/retrieval/build-process.ts", import.meta.url));
 let folder: string;
@@ -67,4 +68,32 @@ describe("a build that is killed with -9", () => {
     expect(last.some((event) => event.kind === "progress" && event.stage === "embedding")).toBe(false);
     expect(contents(index)).toEqual(contents(whole));
   });
+
+  it("ends with the rows and vectors of an unbroken one in LanceDB, whose files have random names", async () => {
+    const settings = { embedder: { kind: "hashed", dimensions: 32 }, index: { kind: "ivf-pq", folder: "named elsewhere" } };
+    const whole = join(folder, "whole-lance");
+    await buildIndex({ config: retrievalConfig({ ...settings, corpus }), folder: whole });
+    const index = join(folder, "index-lance");
+    for (const stage of ["embedding", "vector index"]) {
+      await follow(start(index, settings), (event) => event.kind === "progress" && event.stage === stage, stage === "embedding" ? 40 : 10);
+    }
+    await follow(start(index, settings), () => false, 0);
+    const withoutLance = (path: string) => Object.entries(contents(path)).filter(([name]) => !name.startsWith("lance/"));
+    expect(withoutLance(index)).toEqual(withoutLance(whole));
+    const rows = await lanceRows(whole);
+    expect(rows).toHaveLength(3000);
+    expect(await lanceRows(index)).toEqual(rows);
+    const parts = await verifyIndex(index, retrievalConfig({}));
+    expect(parts.map(({ name }) => name)).toContain("sample");
+  });
 });
+
+/** Rows and vectors of a table as LanceDB itself reads them. */
+async function lanceRows(index: string): Promise<[number, number[]][]> {
+  const { connect } = await import("@lancedb/lancedb");
+  const connection = await connect(join(index, "lance"));
+  const table = await connection.openTable("vectors");
+  const rows = (await table.query().toArray()) as { row: number; vector: Iterable<number> }[];
+  connection.close();
+  return rows.map(({ row, vector }): [number, number[]] => [row, [...vector]]).sort(([left], [right]) => left - right);
+}

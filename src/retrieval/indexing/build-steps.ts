@@ -39,7 +39,9 @@ export interface BuildIndexOptions {
 /** Vectors of another index that take the place of embedding, and whether they are the embedder's. */
 export interface ImportedVectors extends GivenVectors {
   readonly sources: readonly CorpusSource[];
-  /** @throws ConfigError when the vectors are not those of these documents by this embedder. */
+  /** @throws ConfigError when the embedder's vectors have another length. */
+  checkDimensions(embedder: Embedder): void;
+  /** @throws ConfigError or DataError when the vectors are not those of these documents by this embedder. */
   check(store: DocumentStore, embedder: Embedder): Promise<void>;
 }
 
@@ -53,12 +55,13 @@ export interface PreparedBuild extends BuildIndexOptions {
 
 /** Does what is not yet done, from the estimate to the manifest. */
 export async function runBuild(build: PreparedBuild): Promise<IndexManifest> {
-  const { folder, settings, config } = build;
+  const { folder, settings, config, imported } = build;
   const { embedder: embedding } = settings;
   let embedder: Embedder | undefined;
   try {
     // An encoder tells its dimensions, and whether it can be opened at all, before hours of work.
     if (embedding !== undefined && embedding.kind !== "hashed") embedder = await openIndexEmbedder(folder, embedding, config.embedder);
+    if (embedder !== undefined) imported?.checkDimensions(embedder);
     await estimate(build, embedder?.dimensions ?? embedding?.dimensions ?? 0);
     const documents = await storeDocuments(build);
     const store = await openDocumentStore(join(folder, indexFiles.documents));

@@ -139,7 +139,8 @@ function estimateMemory(sample: CorpusSample, { kind, embedder, vectors }: Index
 /** What LanceDB takes: a sample of vectors to learn partitions from, and codes or graphs while it sorts them. */
 function annMemory(documents: number, dimensions: number, kind: VectorSettings["kind"]): number {
   const learnt = Math.min(documents, 256 * Math.sqrt(documents)) * dimensions * 4;
-  return learnt + (kind === "hnsw" ? documents * (dimensions + 400) : 0);
+  // One graph at a time, of at most two million vectors.
+  return learnt + (kind === "hnsw" ? Math.min(documents, 2 ** 21) * (4 * dimensions + 400) : 0);
 }
 
 /** Bytes of an index with these settings over a corpus like the sample. `dimensions`: of its vectors, 0 where it has none. */

@@ -28,14 +28,14 @@ const spotChecks = 8;
 export async function importFaiss({ faiss, check = true, ...options }: ImportFaissOptions): Promise<IndexManifest> {
   const flat = await openFaissFlat(faiss);
   try {
-    const imported = await importedVectors(flat, faiss, check && options.force !== true);
-    return await buildIndexFrom({ ...options, config: withMetric(options.config, flat, faiss) }, imported);
+    const config = withMetric(options.config, flat);
+    return await buildIndexFrom({ ...options, config }, await importedVectors(flat, check && options.force !== true));
   } finally {
     await flat.close();
   }
 }
 
-function withMetric(config: RetrievalConfig, { metric }: FaissFlat, paths: readonly string[]): RetrievalConfig {
+function withMetric(config: RetrievalConfig, { metric, files }: FaissFlat): RetrievalConfig {
   const { kind, index, embedder } = config;
   if (kind === "bm25") throw new ConfigError("retrieval.kind: bm25 has no vectors to import: leave it out, or choose dense or hybrid");
   if (embedder.kind === undefined || embedder.kind === "hashed") {
@@ -44,30 +44,31 @@ function withMetric(config: RetrievalConfig, { metric }: FaissFlat, paths: reado
     );
   }
   if (index.metric !== undefined && index.metric !== metric) {
-    throw new ConfigError(`retrieval.index.metric: ${index.metric} is asked for, ${paths.join(", ")} has ${metric}: leave it out`);
+    throw new ConfigError(`retrieval.index.metric: ${index.metric} is asked for, ${files.join(", ")} has ${metric}: leave it out`);
   }
   return { ...config, index: { ...index, metric } };
 }
 
-async function importedVectors(flat: FaissFlat, paths: readonly string[], checked: boolean): Promise<ImportedVectors> {
+async function importedVectors(flat: FaissFlat, checked: boolean): Promise<ImportedVectors> {
   const { rows, dimensions, metric } = flat;
-  const name = paths.join(", ");
+  const name = flat.files.join(", ");
   return {
     rows,
     dimensions,
     metric,
-    sources: await corpusSources(paths),
+    sources: await corpusSources(flat.files),
     read: (from, to) => flat.read(from, to),
+    checkDimensions(embedder) {
+      if (embedder.dimensions === dimensions) return;
+      throw new ConfigError(
+        `${name} has ${dimensions} dimensions, the embedder ${embedder.identity.model} has ${embedder.dimensions}: name the model it was made with`,
+      );
+    },
     async check(store, embedder) {
       if (store.count !== rows) {
         throw new DataError(
           `holds ${rows} vectors, the corpus ${store.count} passages: give the corpus that the index was made from, whole and in its order`,
           { file: name },
-        );
-      }
-      if (embedder.dimensions !== dimensions) {
-        throw new ConfigError(
-          `${name} has ${dimensions} dimensions, the embedder ${embedder.name} has ${embedder.dimensions}: name the model it was made with`,
         );
       }
       if (checked) await spotCheck(store, embedder, flat, name);
