@@ -12,7 +12,8 @@ const zstdPushBytes = 16 * 1024;
 
 /**
  * The content of a file as chunks, in constant memory; gzip and Zstandard (of any number of members or frames) are recognised by their
- * first bytes and decompressed. `onRead` hears the number of bytes taken from the disk, compressed as they are.
+ * first bytes and decompressed. Checksums of gzip are compared, those of Zstandard are not. `onRead` hears the number of bytes taken
+ * from the disk, compressed as they are.
  * @throws DataError naming the file when it can't be read, or when the archive is truncated, corrupt or not what its name says.
  */
 export async function* fileBytes(file: string, onRead: (bytes: number) => void = () => undefined): AsyncGenerator<Uint8Array> {

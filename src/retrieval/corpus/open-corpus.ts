@@ -7,8 +7,8 @@ import type { Entries } from "./entry.ts";
  * Opens a corpus: JSONL, DPR's TSV, Parquet, texts (.md, .txt, .html), or folders of one of these. It can be iterated more than
  * once; `bytesRead` then starts again.
  * @throws ConfigError when no path is given or `passageWords` is no positive integer; DataError for a path that can't be read (see
- * `corpusFiles`). Iterating throws a DataError for an unusable passage (unless `onSkip` is given), a damaged file, and a corpus
- * without any passage.
+ * `corpusFiles`). Iterating throws a DataError for an unusable passage (unless `onSkip` is given), a damaged file (always: how many
+ * passages are lost can't be told), and a corpus without any passage.
  */
 export async function openCorpus(paths: readonly string[], options: CorpusOptions = {}): Promise<CorpusStream> {
   const { passageWords = 100 } = options;

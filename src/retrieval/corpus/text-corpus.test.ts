@@ -102,6 +102,7 @@ describe("a file that can't be used", () => {
   it.each([
     ["empty.md", "", "holds no text: remove the file or fill it"],
     ["empty.html", "<script>1</script>", "holds no text: remove the file or fill it"],
+    ["large.txt", "word ".repeat(3.4 * 2 ** 20), "is larger than 16 MiB: split it, or make it JSONL of {id, title, text}"],
     ["binary.txt", "a\0b", "is binary or UTF-16 (it holds zero bytes): remove it, or save it as UTF-8"],
     ["latin.txt", Buffer.from("D\xfcne", "latin1"), "is not valid UTF-8: save it as UTF-8"],
     ["cut.txt.gz", gzipSync("text").subarray(0, 15), "the gzip archive is truncated or corrupt (unexpected end of file): fetch it again"],

@@ -7,13 +7,13 @@ import type { Entries, Entry } from "./entry.ts";
 import { fileBytes } from "./file-bytes.ts";
 import { htmlBlocks, markdownBlocks, plainBlocks, type StructuredText } from "./text-blocks.ts";
 
-/** A text is held whole while it is cut. */
-const largestText = 64 * 1024 * 1024;
+/** A text is held whole while it is cut; HTML of this size takes about 40 times as much memory. */
+const largestText = 16 * 1024 * 1024;
 
 /**
  * The passages of one text file (.md, .txt, .html). `name` is its path below the folder of the corpus: passage ids are `<name>#<n>`,
  * n from 1. Titles are the document's, or `document > section` below a heading. A file that is empty, binary, not UTF-8,
- * unreadable or larger than 64 MiB is one unusable entry.
+ * unreadable, larger than 16 MiB or nested too deeply is one unusable entry.
  */
 export async function* textEntries(file: string, name: string, passageWords: number, onRead: (bytes: number) => void): Entries {
   const place: Place = { file };
@@ -66,7 +66,7 @@ async function wholeText(file: string, onRead: (bytes: number) => void): Promise
     for await (const chunk of fileBytes(file, onRead)) {
       chunks.push(chunk);
       size += chunk.length;
-      if (size > largestText) return { reason: "is larger than 64 MiB: split it, or make it JSONL of {id, title, text}" };
+      if (size > largestText) return { reason: "is larger than 16 MiB: split it, or make it JSONL of {id, title, text}" };
     }
   } catch (error) {
     if (error instanceof DataError) return { reason: error.message.replace(`${file}: `, "") };
