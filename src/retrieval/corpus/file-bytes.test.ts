@@ -106,12 +106,18 @@ describe("fileBytes", () => {
   });
 
   it("refuses a gzip archive with a wrong byte, or with something else after it", async () => {
+    // The compressed bits end within it: the rest of it means nothing.
+    const paddedByte = 21;
     await fc.assert(
-      fc.asyncProperty(fc.integer({ min: 10, max: 29 }), fc.integer({ min: 1, max: 255 }), async (at, change) => {
-        const bytes = gzipSync("abcdefghij");
-        bytes[at] = (bytes[at] as number) ^ change;
-        await expect(read(await written("wrong.gz", bytes))).rejects.toThrow("the gzip archive is truncated or corrupt");
-      }),
+      fc.asyncProperty(
+        fc.integer({ min: 10, max: 29 }).filter((at) => at !== paddedByte),
+        fc.integer({ min: 1, max: 255 }),
+        async (at, change) => {
+          const bytes = gzipSync("abcdefghij");
+          bytes[at] = (bytes[at] as number) ^ change;
+          await expect(read(await written("wrong.gz", bytes))).rejects.toThrow("the gzip archive is truncated or corrupt");
+        },
+      ),
       { numRuns: 60 },
     );
     const garbage = await written("garbage.gz", Buffer.concat([gzipSync("abc"), Buffer.from("garbage")]));
