@@ -48,7 +48,7 @@ const kinds: Readonly<Record<string, Kind>> = {
   health: { weight: 3, codes: [200], sending: () => ({ path: "/health", method: "GET" }) },
 };
 
-/** Prints a line every half minute and a last one with counts, mistakes and how memory grew. */
+/** Prints a line with counts, mistakes, and memory in ten stretches of the time. */
 export async function soakServing(flags: readonly string[], queries: readonly string[], minutes: number): Promise<void> {
   const settings = Object.entries(limits).flatMap(([key, value]) => ["--set", `serving.${key}=${value}`]);
   const server = await startServing([...flags, ...settings, "--set", "serving.tokenVariable=BENCH_SERVING_TOKEN"], token);
@@ -118,11 +118,14 @@ async function report(
   const health = await send({ url: server.url, path: "/health", method: "GET" });
   const exitCode = await server.stop();
   const requests = [...codes.values()].reduce((sum, value) => sum + value, 0);
-  // The first quarter is warm-up; what is compared then is the second quarter and the last.
-  const quarter = (from: number) => memory.filter(({ minute }) => minute >= from * minutes && minute < (from + 0.25) * minutes);
-  const summary = (from: number) => ({
-    lowestHeapBytes: Math.min(...quarter(from).map(({ heap }) => heap)),
-    medianResidentBytes: median(quarter(from).map(({ resident }) => resident)),
+  // Heap figures rise until the next collection: the lowest of a stretch is what stays.
+  const stretches = Array.from({ length: 10 }, (_, index) => {
+    const within = memory.filter(({ minute }) => Math.floor((minute / minutes) * 10) === index);
+    const megabytes = (bytes: number) => Math.round(bytes / 1e6);
+    return {
+      lowestHeap: megabytes(Math.min(...within.map(({ heap }) => heap))),
+      medianResident: megabytes(median(within.map(({ resident }) => resident))),
+    };
   });
   printLine({
     benchmark: "serving-soak",
@@ -136,8 +139,8 @@ async function report(
     exitCode,
     waitingAtEnd: figures.get("cosearch_requests_waiting"),
     retrievalFailures: figures.get("cosearch_retrieval_failures_total"),
-    secondQuarter: summary(0.25),
-    lastQuarter: summary(0.75),
+    lowestHeapMegabytes: stretches.map(({ lowestHeap }) => lowestHeap),
+    medianResidentMegabytes: stretches.map(({ medianResident }) => medianResident),
     codes: Object.fromEntries([...codes].sort()),
   });
   if (mistakes.length > 0 || exitCode !== 0 || health.status !== 200) throw new Error("the soak found mistakes: see the line above");
