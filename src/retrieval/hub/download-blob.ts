@@ -1,7 +1,7 @@
-import { createHash, type Hash } from "node:crypto";
-import { constants, createReadStream } from "node:fs";
-import { type FileHandle, open, rename, rm } from "node:fs/promises";
+import { constants } from "node:fs";
+import { open, rename, rm } from "node:fs/promises";
 import { DataError } from "../../errors.ts";
+import { BlobPart } from "./blob-part.ts";
 import { blobPath } from "./cache-layout.ts";
 import { connectionFailure, HubFailure } from "./hub-failure.ts";
 import { type HubConnection, requestOnce, withRetries } from "./hub-request.ts";
@@ -57,7 +57,7 @@ interface Outcome {
 async function receive(connection: HubConnection, { file, url, onBytes }: BlobDownload, part: string): Promise<Outcome> {
   const handle = await open(part, constants.O_RDWR | constants.O_CREAT);
   try {
-    const state = await Part.of(handle, part, file, onBytes);
+    const state = await BlobPart.of(handle, part, file, onBytes);
     const resumedAt = state.bytes;
     let before = state.bytes;
     await withRetries(
@@ -76,7 +76,7 @@ async function receive(connection: HubConnection, { file, url, onBytes }: BlobDo
 }
 
 /** One request for the bytes that are missing. */
-async function receiveRest(connection: HubConnection, url: string, file: RepositoryFile, state: Part): Promise<void> {
+async function receiveRest(connection: HubConnection, url: string, file: RepositoryFile, state: BlobPart): Promise<void> {
   const controller = new AbortController();
   const signal = AbortSignal.any([connection.signal, controller.signal]);
   const stall = setTimeout(() => controller.abort(), stallSeconds * 1000);
@@ -111,56 +111,4 @@ async function receiveRest(connection: HubConnection, url: string, file: Reposit
 
 function isFileProblem(error: unknown): boolean {
   return (error as NodeJS.ErrnoException).syscall === "write" || (error as NodeJS.ErrnoException).syscall === "ftruncate";
-}
-
-/** The bytes that are there, and their hash so far. */
-class Part {
-  private hash: Hash;
-  bytes = 0;
-
-  private constructor(
-    private readonly handle: FileHandle,
-    private readonly file: RepositoryFile,
-    private readonly onBytes: (bytes: number) => void,
-  ) {
-    this.hash = startHash(file);
-  }
-
-  /** Reads what an earlier run left. */
-  static async of(handle: FileHandle, path: string, file: RepositoryFile, onBytes: (bytes: number) => void): Promise<Part> {
-    const part = new Part(handle, file, onBytes);
-    if ((await handle.stat()).size > file.size) await handle.truncate(0);
-    for await (const chunk of createReadStream(path, { highWaterMark: 1 << 20 }) as AsyncIterable<Buffer>) {
-      part.hash.update(chunk);
-      part.bytes += chunk.length;
-    }
-    onBytes(part.bytes);
-    return part;
-  }
-
-  async append(chunk: Uint8Array): Promise<void> {
-    for (let done = 0; done < chunk.length; ) {
-      const { bytesWritten } = await this.handle.write(chunk, done, chunk.length - done, this.bytes + done);
-      done += bytesWritten;
-    }
-    this.hash.update(chunk);
-    this.bytes += chunk.length;
-    this.onBytes(this.bytes);
-  }
-
-  async restart(): Promise<void> {
-    if (this.bytes === 0) return;
-    await this.handle.truncate(0);
-    this.hash = startHash(this.file);
-    this.bytes = 0;
-  }
-
-  isRight(): boolean {
-    return this.bytes === this.file.size && this.hash.copy().digest("hex") === this.file.hash;
-  }
-}
-
-/** A Git object's hash covers a header too. */
-function startHash({ hash, size }: RepositoryFile): Hash {
-  return hash.length === 64 ? createHash("sha256") : createHash("sha1").update(`blob ${size}\0`);
 }
