@@ -47,7 +47,7 @@ const embedder = z.strictObject({
   pooling: z.enum(["mean", "cls", "last"]).optional().describe("onnx: absent: what the model's own files say"),
   normalize: z.boolean().optional().describe("scale vectors to unit length; absent: what the model's own files say"),
   maxTokens: count("onnx: texts are cut at this many tokens, special ones included; absent: the model's own limit").optional(),
-  batchTokens: z.int().min(16).default(8192).describe("onnx: tokens (padding included) in one pass"),
+  batchTokens: z.int().min(16).default(1024).describe("onnx: tokens (padding included) in one pass; larger ones are slower on most CPUs"),
   batchTexts: count("endpoint: most texts in one request").default(64),
   threads: z.int().min(1).max(256).default(1).describe("onnx: compute threads"),
   concurrency: count("endpoint: most requests at once").default(4),
