@@ -32,8 +32,11 @@ async function cut(file: string, names: readonly string[]): Promise<string[]> {
 async function allValues(paths: readonly string[]): Promise<number[]> {
   const flat = await openFaissFlat(paths);
   const values: number[] = [];
-  for await (const block of flat.read()) values.push(...block);
-  await flat.close();
+  try {
+    for await (const block of flat.read()) values.push(...block);
+  } finally {
+    await flat.close();
+  }
   return values;
 }
 
