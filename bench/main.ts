@@ -4,12 +4,14 @@ import { benchmarkEmbeddings } from "./embeddings.ts";
 import { benchmarkEngine } from "./engine.ts";
 import { benchmarkGrpo } from "./grpo.ts";
 import type { BenchmarkOptions } from "./options.ts";
+import { benchmarkRetrieval } from "./retrieval.ts";
 import { benchmarkServing } from "./serving.ts";
 
 const benchmarks: Readonly<Record<string, (options: BenchmarkOptions) => Promise<void>>> = {
   embeddings: benchmarkEmbeddings,
   engine: benchmarkEngine,
   grpo: benchmarkGrpo,
+  retrieval: benchmarkRetrieval,
   serving: benchmarkServing,
 };
 
@@ -19,9 +21,11 @@ const help = `npm run bench -- <name> [options]
            texts/s of an ONNX encoder, and how well its vectors agree with sentence-transformers' on 200 texts
   engine   training and sampling of the embedded engine: tokens/s, GFLOP/s, share of the matmul peak, memory
   grpo     a single-turn GRPO step of 128 completions
+  retrieval
+           vector indexes over clustered vectors of 768 dimensions: build, recall, queries/s, memory, disk
   serving  cosearch serve retrieval with 1 and 32 clients; with --minutes a soak of good and bad requests
 
-  --peer PYTHON    also run bench/peers/ with this Python (PyTorch and transformers; grpo: TRL; embeddings: sentence-transformers), alternating, and print ratios
+  --peer PYTHON    also run bench/peers/ with this Python (PyTorch and transformers; grpo: TRL; embeddings: sentence-transformers; retrieval: faiss-cpu), alternating, and print ratios
   --threads N      threads of both sides (default 2)
   --repeats N      measured repetitions; the median counts (default 7)
   --models A,B     of 1.7M, 3.7M, 10M (engine; default all); folders of encoders with onnx/model.onnx, and weights for the peer (embeddings)
@@ -30,6 +34,12 @@ const help = `npm run bench -- <name> [options]
   --peer-address URL
                    another server of the same wire over the same index, measured in turn (serving only)
   --minutes N      length of the soak (serving only)
+  --rows A,B       numbers of vectors (retrieval only; default 200000,1000000)
+  --only A,B       of exact, ivf-rq, ivf-pq, hnsw, faiss-flat, faiss-ivf-pq, faiss-hnsw (retrieval only; exact is always measured)
+  --folder DIR     where vectors and indexes lie meanwhile: about 8 KB a row (retrieval only; default: the system's temporary folder)
+  --probes N, --refine N, --ef N
+                   how hard approximate indexes look (retrieval only; default: as retrieval.index leaves it)
+  --json           lines of JSON, each as soon as it is measured; the table goes to standard error (retrieval only)
   --quick          small sizes, to see that everything works: the figures mean nothing
 
 Close other programs first: any other load distorts the figures, the peer's most of all. loadAverage tells what ran before the start.`;
@@ -47,6 +57,13 @@ const { values, positionals } = parseArgs({
     set: { type: "string", multiple: true },
     "peer-address": { type: "string" },
     minutes: { type: "string" },
+    rows: { type: "string" },
+    only: { type: "string" },
+    folder: { type: "string" },
+    probes: { type: "string" },
+    refine: { type: "string" },
+    ef: { type: "string" },
+    json: { type: "boolean", default: false },
     quick: { type: "boolean", default: false },
     help: { type: "boolean", default: false },
   },
@@ -56,6 +73,11 @@ function count(name: string, text: string): number {
   const value = Number(text);
   if (!Number.isInteger(value) || value < 1) throw new Error(`--${name} ${text}: expected a positive whole number`);
   return value;
+}
+
+function optionalCount(name: "probes" | "refine" | "ef"): number | undefined {
+  const text = values[name];
+  return text === undefined ? undefined : count(name, text);
 }
 
 function positive(name: string, text: string): number {
@@ -81,6 +103,13 @@ if (values.help || benchmark === undefined || positionals.length > 1) {
       set: values.set,
       peerAddress: values["peer-address"],
       minutes: values.minutes === undefined ? undefined : positive("minutes", values.minutes),
+      rows: values.rows?.split(",").map((text) => count("rows", text)),
+      only: values.only?.split(","),
+      folder: values.folder,
+      probes: optionalCount("probes"),
+      refine: optionalCount("refine"),
+      ef: optionalCount("ef"),
+      json: values.json,
       quick: values.quick,
     });
   } catch (error) {

@@ -20,6 +20,16 @@ export interface BenchmarkOptions {
   readonly peerAddress?: string | undefined;
   /** Serving: length of a soak; absent: throughput. */
   readonly minutes?: number | undefined;
+  /** Retrieval: numbers of vectors, indexes that are measured, and where their files go meanwhile. */
+  readonly rows?: readonly number[] | undefined;
+  readonly only?: readonly string[] | undefined;
+  readonly folder?: string | undefined;
+  /** Retrieval: how hard approximate indexes look; absent: their defaults. */
+  readonly probes?: number | undefined;
+  readonly refine?: number | undefined;
+  readonly ef?: number | undefined;
+  /** Retrieval: lines of JSON instead of a table. */
+  readonly json?: boolean | undefined;
   /** Small sizes, to see that everything works. */
   readonly quick: boolean;
 }
