@@ -62,6 +62,8 @@ const idBytes = 32;
 const mostDirections = 65_536;
 /** Node.js with what a build loads. */
 const baseBytes = 250 * 2 ** 20;
+/** LanceDB's own code, threads and buffers. */
+const lanceBytes = 300 * 2 ** 20;
 /** A word and its count while they are learnt, sorted and written. */
 const wordBytes = 300;
 
@@ -140,7 +142,7 @@ function estimateMemory(sample: CorpusSample, { kind, embedder, vectors }: Index
 function annMemory(documents: number, dimensions: number, kind: VectorSettings["kind"]): number {
   const learnt = Math.min(documents, 256 * Math.sqrt(documents)) * dimensions * 4;
   // One graph at a time, of at most two million vectors.
-  return learnt + (kind === "hnsw" ? Math.min(documents, 2 ** 21) * (4 * dimensions + 400) : 0);
+  return lanceBytes + learnt + (kind === "hnsw" ? Math.min(documents, 2 ** 21) * (4 * dimensions + 400) : 0);
 }
 
 /** Bytes of an index with these settings over a corpus like the sample. `dimensions`: of its vectors, 0 where it has none. */
@@ -167,7 +169,7 @@ function annBytes({ kind, subVectors, bits }: VectorSettings, dimensions: number
   if (kind === "ivf-rq") return (dimensions * (bits ?? 1)) / 8 + 16 + rowId;
   // LanceDB's HNSW keeps a byte a dimension and about 40 neighbours of 4 bytes.
   if (kind === "hnsw") return dimensions + 160 + rowId;
-  return ((subVectors ?? dimensions / 16) * (bits ?? 8)) / 8 + rowId;
+  return ((subVectors ?? dimensions / 8) * (bits ?? 8)) / 8 + rowId;
 }
 
 /**

@@ -12,7 +12,8 @@ export { openLanceWriter } from "./lance-writer.ts";
 
 /**
  * Opens the vectors that `openLanceWriter` wrote. Scores come from the full vectors (single precision), not from the index's codes; which
- * of several equal ones at the end of a list are in it is LanceDB's choice. Memory: the codes of what is searched, up to a limit (see
+ * of several equal ones at the end of a list are in it is LanceDB's choice. The same index gives the same answers; two builds of the same
+ * rows may differ in what they miss (see `openLanceWriter`). Memory: the codes of what is searched, up to a limit (see
  * `connectLance`), never the vectors themselves, which are read from the storage as they are needed.
  * @throws DataError when there is no such table; ConfigError for a key that is missing; InfrastructureError.
  */

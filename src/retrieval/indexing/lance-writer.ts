@@ -16,7 +16,8 @@ const cloudSeconds = 86_400;
 /**
  * A writer of a LanceDB table. An append is one commit: after a kill, a half-written one is not in the table (what it left on the disk is
  * removed by `finish`, below the index's own folder only). A kill loses nothing that was committed; whether a power cut does is up
- * to the file system.
+ * to the file system. The rows are the same however often a build was killed; the index over them isn't: LanceDB draws the first centres
+ * of its partitions and takes no seed.
  * @throws ConfigError for settings or keys that can't be; DataError when the table there is another one; InfrastructureError.
  */
 export async function openLanceWriter(settings: LanceSettings, folder: string): Promise<VectorWriter> {
