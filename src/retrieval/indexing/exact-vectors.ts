@@ -2,7 +2,7 @@
 import { availableParallelism, totalmem } from "node:os";
 import type { Metric } from "../../config.ts";
 import { InfrastructureError } from "../../errors.ts";
-import { startWorker } from "../../onnx/start-worker.ts";
+import { startWorker } from "../../threads/start-worker.ts";
 import { answerOf, ExactVectors } from "./exact-vectors-passes.ts";
 import type { ExactWorkerData } from "./exact-vectors-protocol.ts";
 import type { VectorIndex } from "./vector-index.ts";
@@ -40,7 +40,7 @@ export async function openExactIndex(file: string, options: ExactIndexOptions): 
   const { dimensions, metric, rows, threads = availableParallelism(), memoryBytes = defaultMemoryBytes() } = options;
   const closed = new SharedArrayBuffer(4);
   const data: ExactWorkerData = { file, dimensions, metric, rows, threads, memoryBytes, closed };
-  const worker = startWorker(new URL("./exact-vectors-worker", import.meta.url), import.meta.url, data);
+  const worker = startWorker(import.meta.url, "exact-vectors-worker", data);
   try {
     const opened = await answerOf(worker);
     if (!("rows" in opened)) throw new InfrastructureError(`${file}: the search thread answered out of turn`);
