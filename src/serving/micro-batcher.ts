@@ -9,7 +9,7 @@ export interface MicroBatcherOptions {
   readonly batchMilliseconds: number;
   /** Most requests under way or waiting. */
   readonly maxWaiting: number;
-  /** Searches under way at once: while one reads the index, the next can embed its queries. */
+  /** Searches under way at once; more than one where a search waits for the network. */
   readonly concurrentSearches: number;
   /** Told of every search; `queries` counts distinct ones. */
   readonly onBatch?: (batch: { readonly requests: number; readonly queries: number }) => void;

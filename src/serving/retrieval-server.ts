@@ -18,7 +18,10 @@ export interface RetrievalServerOptions extends Partial<Omit<ServingConfig, "hos
   readonly maxPassages?: number;
   /** How many passages are searched, for `/health`. */
   readonly documents?: number | undefined;
-  /** Searches under way at once. Default 2. */
+  /**
+   * Searches under way at once. Default 8 where the retriever is a server, otherwise 1: what arrives during a search makes the next batch
+   * large, and large batches cost less for each query.
+   */
   readonly concurrentSearches?: number;
   /** Seconds that a client has to send a whole request. Default 30. */
   readonly requestSeconds?: number;
@@ -53,7 +56,13 @@ export interface RetrievalServer {
  */
 export function createRetrievalServer(retriever: Retriever, options: RetrievalServerOptions = {}): RetrievalServer {
   const { maxQueries = 512, maxQueryCharacters = 8192, maxTopK = 1000, maxBodyBytes = 8_388_608, maxWaiting = 1024 } = options;
-  const { batchQueries = 128, batchMilliseconds = 2, concurrentSearches = 2, maxPassages = 65_536, requestSeconds = 30 } = options;
+  const {
+    batchQueries = 128,
+    batchMilliseconds = 2,
+    concurrentSearches = retriever.searchEach ? 8 : 1,
+    maxPassages = 65_536,
+    requestSeconds = 30,
+  } = options;
   const metrics = serverMetrics(retriever.name, () => batcher.waiting);
   const batcher = new MicroBatcher(retriever, {
     batchQueries,
