@@ -4,6 +4,7 @@ import { benchmarkEmbeddings } from "./embeddings.ts";
 import { benchmarkEngine } from "./engine.ts";
 import { benchmarkGrpo } from "./grpo.ts";
 import type { BenchmarkOptions } from "./options.ts";
+import { benchmarkRecall } from "./recall.ts";
 import { benchmarkRetrieval } from "./retrieval.ts";
 import { benchmarkServing } from "./serving.ts";
 
@@ -12,6 +13,7 @@ const benchmarks: Readonly<Record<string, (options: BenchmarkOptions) => Promise
   engine: benchmarkEngine,
   grpo: benchmarkGrpo,
   retrieval: benchmarkRetrieval,
+  recall: benchmarkRecall,
   serving: benchmarkServing,
 };
 
@@ -24,6 +26,7 @@ const help = `npm run bench -- <name> [options]
   retrieval
            vector indexes over clustered vectors of 768 dimensions: build, recall, queries/s, memory, disk
   serving  cosearch serve retrieval with 1 and 32 clients; with --minutes a soak of good and bad requests
+  recall   what BM25, the hashed embedder, hybrids and, with --encoder, an encoder find of the passages that answer real questions
 
   --peer PYTHON    also run bench/peers/ with this Python (PyTorch and transformers; grpo: TRL; embeddings: sentence-transformers; retrieval: faiss-cpu), alternating, and print ratios
   --threads N      threads of both sides (default 2)
@@ -35,11 +38,14 @@ const help = `npm run bench -- <name> [options]
                    another server of the same wire over the same index, measured in turn (serving only)
   --minutes N      length of the soak (serving only)
   --rows A,B       numbers of vectors (retrieval only; default 200000,1000000)
-  --only A,B       of exact, ivf-rq, ivf-pq, hnsw, faiss-flat, faiss-ivf-pq, faiss-hnsw (retrieval only; exact is always measured)
+  --only A,B       of exact, ivf-rq, hnsw, ivf-pq, faiss-flat, faiss-ivf-pq, faiss-hnsw (retrieval only; exact is always measured)
   --folder DIR     where vectors and indexes lie meanwhile: about 8 KB a row (retrieval only; default: the system's temporary folder)
+  --data DIR       corpus/corpus.jsonl.gz and questions/NAME.jsonl (recall only; default: ../shared/data/qa)
+  --questions N    the first of every data set that have labels (recall only; default 100)
+  --encoder DIR    also an ONNX encoder; --folder DIR keeps its vectors for the next time (recall only)
   --probes N, --refine N, --ef N
                    how hard approximate indexes look (retrieval only; default: as retrieval.index leaves it)
-  --json           lines of JSON, each as soon as it is measured; the table goes to standard error (retrieval only)
+  --json           lines of JSON, each as soon as it is measured; the table goes to standard error (retrieval and recall)
   --quick          small sizes, to see that everything works: the figures mean nothing
 
 Close other programs first: any other load distorts the figures, the peer's most of all. loadAverage tells what ran before the start.`;
@@ -63,6 +69,9 @@ const { values, positionals } = parseArgs({
     probes: { type: "string" },
     refine: { type: "string" },
     ef: { type: "string" },
+    data: { type: "string" },
+    questions: { type: "string" },
+    encoder: { type: "string" },
     json: { type: "boolean", default: false },
     quick: { type: "boolean", default: false },
     help: { type: "boolean", default: false },
@@ -109,6 +118,9 @@ if (values.help || benchmark === undefined || positionals.length > 1) {
       probes: optionalCount("probes"),
       refine: optionalCount("refine"),
       ef: optionalCount("ef"),
+      data: values.data,
+      questions: values.questions === undefined ? undefined : count("questions", values.questions),
+      encoder: values.encoder,
       json: values.json,
       quick: values.quick,
     });

@@ -11,7 +11,7 @@ import { type VectorFiles, writeVectors } from "./retrieval-vectors.ts";
 
 const topK = 50;
 const dimensions = 768;
-const ours = ["exact", "ivf-rq", "ivf-pq", "hnsw"] as const;
+const ours = ["exact", "ivf-rq", "hnsw", "ivf-pq"] as const;
 const peers = ["faiss-flat", "faiss-ivf-pq", "faiss-hnsw"] as const;
 const peerFile = fileURLToPath(new URL("peers/faiss_peer.py", import.meta.url));
 

@@ -3,7 +3,7 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import type { Metric } from "../../config.ts";
-import { ConfigError, DataError } from "../../errors.ts";
+import { ConfigError, DataError, InfrastructureError } from "../../errors.ts";
 import { Rng } from "../../rng.ts";
 import { openLanceIndex, openLanceWriter } from "./lance-index.ts";
 import { lanceEffort } from "./lance-layout.ts";
@@ -192,6 +192,17 @@ describe("a location", () => {
     const cloud = { ...settings, location: "db://corpus", apiKeyVariable: "NO_SUCH_KEY" };
     await expect(openLanceWriter(cloud, await emptyFolder())).rejects.toThrow(/environment variable NO_SUCH_KEY/);
   });
+
+  it.skipIf(process.env["AZURE_STORAGE_ACCOUNT_NAME"] !== undefined)(
+    "in object storage that can't be reached is named, and what it needs",
+    async () => {
+      const opening = openLanceWriter({ ...settings, location: "az://container/corpus" }, await emptyFolder());
+      await expect(opening).rejects.toThrow(InfrastructureError);
+      await expect(opening).rejects.toThrow(
+        /^az:\/\/container\/corpus\/vectors-\w+: vectors can't be reached: .*AZURE_STORAGE_ACCOUNT_KEY/s,
+      );
+    },
+  );
 
   it("without a table is named", async () => {
     const path = await emptyFolder();

@@ -98,6 +98,13 @@ async function tableName(folder: string, location: string, create: boolean): Pro
   return table;
 }
 
+/** Environment variables from which LanceDB takes the keys of object storage. */
+const keyVariables = [
+  ["s3://", "AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION and AWS_ENDPOINT"],
+  ["gs://", "GOOGLE_APPLICATION_CREDENTIALS"],
+  ["az://", "AZURE_STORAGE_ACCOUNT_NAME and AZURE_STORAGE_ACCOUNT_KEY"],
+] as const;
+
 /** Does something with the storage; its failures become InfrastructureErrors. */
 export async function storage<Value>(name: string, failure: string, act: () => Promise<Value>): Promise<Value> {
   try {
@@ -105,6 +112,8 @@ export async function storage<Value>(name: string, failure: string, act: () => P
   } catch (error) {
     // LanceDB adds where in its sources it failed, and says everything twice.
     const [reason] = (error as Error).message.split(/, \/[^ ]*\.rs:|\s+Caused by:/);
-    throw new InfrastructureError(`${name}: vectors ${failure}: ${reason}`, { cause: error });
+    const variables = keyVariables.find(([scheme]) => name.startsWith(scheme))?.[1];
+    const advice = variables === undefined ? "" : ` (account, keys and region are read from ${variables})`;
+    throw new InfrastructureError(`${name}: vectors ${failure}: ${reason}${advice}`, { cause: error });
   }
 }
