@@ -28,7 +28,11 @@ export interface BenchmarkOptions {
   readonly probes?: number | undefined;
   readonly refine?: number | undefined;
   readonly ef?: number | undefined;
-  /** Retrieval: lines of JSON instead of a table. */
+  /** Recall: questions and passages, questions of each data set, and an encoder's folder. */
+  readonly data?: string | undefined;
+  readonly questions?: number | undefined;
+  readonly encoder?: string | undefined;
+  /** Retrieval and recall: lines of JSON instead of a table. */
   readonly json?: boolean | undefined;
   /** Small sizes, to see that everything works. */
   readonly quick: boolean;

@@ -44,6 +44,21 @@ export async function searchPostings(query: readonly Bm25Cursor[], rows: number,
   return top.sorted();
 }
 
+/**
+ * A score that `topK` rows are sure to reach: what is known of a row's score only grows when the other words are added. It spares most of the
+ * first window's rows from being scored in full.
+ */
+function sureScore(scores: Float64Array, touched: Uint32Array, topK: number): number {
+  const known = new TopHits(topK);
+  for (let word = 0; word < touched.length; word++) {
+    for (let bits = touched[word] as number; bits !== 0; bits &= bits - 1) {
+      const place = word * 32 + 31 - Math.clz32(bits & -bits);
+      known.add(place, scores[place] as number);
+    }
+  }
+  return known.threshold / slack;
+}
+
 /** Scores the touched rows in full that may be among the best, and clears the window. */
 function collect(
   query: readonly Bm25Cursor[],
@@ -53,6 +68,7 @@ function collect(
   touched: Uint32Array,
   top: TopHits,
 ): void {
+  const sure = sureScore(scores, touched, top.topK);
   for (let word = 0; word < touched.length; word++) {
     let bits = touched[word] as number;
     touched[word] = 0;
@@ -61,7 +77,7 @@ function collect(
       bits &= bits - 1;
       const most = ((scores[place] as number) + optionalBound) * slack;
       scores[place] = 0;
-      if (most < top.threshold) continue;
+      if (most < sure || most < top.threshold) continue;
       const row = from + place;
       // In the query's order, repetitions one by one: the very sum that an index in memory makes.
       let score = 0;

@@ -4,7 +4,7 @@ import type { Hit } from "./vector-index.ts";
 export class TopHits {
   private readonly hits: Hit[] = [];
 
-  constructor(private readonly topK: number) {}
+  constructor(readonly topK: number) {}
 
   /** Scores up to this one, itself included, no longer get in; minus infinity until there are `topK`. */
   get threshold(): number {
