@@ -57,11 +57,16 @@ export class PostingsEncoder {
 /** What decides the scores of all lists of an index. */
 export interface PostingScale {
   readonly k1: number;
-  readonly b: number;
+  /** k1 * (1 - b + b * words / mean words), by the number of words of a row. */
+  readonly norms: Float64Array;
   readonly rows: number;
-  readonly meanLength: number;
   /** Words of each row. */
   readonly lengths: Uint32Array;
+}
+
+/** The norms of an index whose longest row has `longest` words. */
+export function normsOf({ k1, b }: { readonly k1: number; readonly b: number }, meanLength: number, longest: number): Float64Array {
+  return Float64Array.from({ length: longest + 1 }, (_, words) => k1 * (1 - b + (b * words) / meanLength));
 }
 
 /** A list with its blocks laid open, the postings in them still encoded. */
@@ -103,9 +108,8 @@ export class PostingList {
 
   /** Written as `Bm25Index` does it, so that the bits agree. */
   private part(frequency: number, words: number): number {
-    const { k1, b, meanLength } = this.scale;
-    const length = 1 - b + (b * words) / meanLength;
-    return (this.idf * frequency * (k1 + 1)) / (frequency + k1 * length);
+    const { k1, norms } = this.scale;
+    return (this.idf * frequency * (k1 + 1)) / (frequency + (norms[words] as number));
   }
 
   /** Memory held, about. */

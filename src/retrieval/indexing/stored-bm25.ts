@@ -9,6 +9,7 @@ import { Bm25Dictionary } from "./bm25-dictionary.ts";
 import { bm25Files, bm25Schema, type StoredBm25About } from "./bm25-files.ts";
 import type { Bm25Options } from "./bm25-index.ts";
 import { Bm25Lists } from "./bm25-lists.ts";
+import { normsOf } from "./bm25-postings.ts";
 import { searchPostings } from "./bm25-search.ts";
 import type { Hit, TextIndex } from "./vector-index.ts";
 
@@ -47,7 +48,9 @@ export async function openStoredBm25(folder: string, { k1 = 0.9, b = 0.4 }: Bm25
     for (const part of ["postings", "words", "sparse"] as const) handles.push(await openSized(files[part], about.bytes[part]));
     const [postings, words] = handles as [FileHandle, FileHandle];
     const dictionary = await Bm25Dictionary.open(files.sparse, words, about.bytes.words);
-    const scale = { k1, b, rows: about.rows, meanLength: about.totalLength / Math.max(1, about.rows), lengths };
+    const longest = lengths.reduce((most, length) => Math.max(most, length), 0);
+    const norms = normsOf({ k1, b }, about.totalLength / Math.max(1, about.rows), longest);
+    const scale = { k1, norms, rows: about.rows, lengths };
     return new StoredBm25(about.rows, new Bm25Lists(postings, files.postings, dictionary, scale), handles);
   } catch (error) {
     await Promise.all(handles.map((handle) => handle.close()));
