@@ -33,13 +33,14 @@ export function stageProgress(silent: boolean): StageProgress {
       if (event.stage !== stage) {
         stop();
         stage = event.stage;
-        bar = createProgress({ name: stage, silent, every: 1 });
+        bar = createProgress({ name: stage === "reading" ? "reading (%)" : stage, silent, every: 1 });
         shownAt = Number.NEGATIVE_INFINITY;
       }
       const now = performance.now() / 1000;
       if (now - shownAt < between && event.done < event.total) return;
       shownAt = now;
-      bar?.update(event.done, event.total, event.words);
+      if (stage === "reading") bar?.update(Math.floor((100 * event.done) / Math.max(1, event.total)), 100, event.words);
+      else bar?.update(event.done, event.total, event.words);
     },
     line,
     stop,

@@ -43,8 +43,9 @@ export async function buildDocuments(options: BuildDocumentsOptions): Promise<In
         await writer.append(batch);
         await skipped.flush();
         batch = [];
-        const read = Math.min(stream.bytesRead(), stream.totalBytes);
-        onProgress(read, stream.totalBytes, `${pace.words(writer.count, "passages", read / Math.max(1, stream.totalBytes))}`);
+        const { count } = writer;
+        const words = `${count.toLocaleString("en")} passages, ${pace.words(count)}`;
+        onProgress(Math.min(stream.bytesRead(), stream.totalBytes), stream.totalBytes, words);
       };
       for await (const placed of stream) {
         batch.push(placed);

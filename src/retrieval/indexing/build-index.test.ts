@@ -153,7 +153,7 @@ describe("buildIndex", () => {
 
   it("refuses what won't fit before it begins, unless forced", async () => {
     const config = retrievalConfig({ corpus: writeCorpus(folder, documents), embedder });
-    const machine = { freeDisk: async () => 1000, freeMemory: () => 2 ** 40 };
+    const machine = { freeDisk: async () => 1000, freeMemory: () => 2 ** 40, usedMemory: () => 0 };
     await expect(buildIndex({ config, folder: index, machine })).rejects.toThrow(/needs about .*\(texts .*\), but the disk of .*--force/);
     expect(existsSync(join(index, "documents"))).toBe(false);
     await buildIndex({ config, folder: index, machine, force: true });

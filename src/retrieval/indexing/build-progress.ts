@@ -34,7 +34,7 @@ export type BuildEvent =
   /** An earlier build left vectors of this many rows. */
   | { readonly kind: "kept"; readonly rows: number }
   | { readonly kind: "documents"; readonly count: number; readonly skipped: number }
-  /** `words`: where things stand, with the rate and the time left where they are known. */
+  /** `done` of `total` passages (reading: bytes); `words`: the rate, once it is known. */
   | { readonly kind: "progress"; readonly stage: BuildStage; readonly done: number; readonly total: number; readonly words: string };
 
 /** The stages of a build, in order. */

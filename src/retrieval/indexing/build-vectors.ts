@@ -38,8 +38,8 @@ export async function buildVectors({ folder, vectors, store, embedder, given, on
   }
 }
 
-/** Tells of rows done, with the rate and the time left. */
+/** Tells of rows done, with the rate. */
 export function rowProgress(stage: BuildStage, rows: number, onEvent: (event: BuildEvent) => void, before = 0): (done: number) => void {
-  const pace = new Pace(before, before / rows);
-  return (done) => onEvent({ kind: "progress", stage, done, total: rows, words: pace.words(done, "passages", done / rows) });
+  const pace = new Pace(before);
+  return (done) => onEvent({ kind: "progress", stage, done, total: rows, words: pace.words(done) });
 }

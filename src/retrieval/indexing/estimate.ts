@@ -40,7 +40,10 @@ export interface IndexEstimate {
 export interface Machine {
   /** Bytes free to us on the disk of a folder that exists. */
   freeDisk(folder: string): Promise<number>;
+  /** Bytes that this process may have, those it holds included. */
   freeMemory(): number;
+  /** Bytes that this process holds; an open encoder's weights are among them. */
+  usedMemory(): number;
 }
 
 /** This machine; a container's memory limit counts. */
@@ -51,9 +54,10 @@ export const thisMachine: Machine = {
   },
   freeMemory() {
     const limit = process.constrainedMemory?.() ?? 0;
-    const within = limit > 0 && limit < 2 ** 60 ? limit - process.memoryUsage.rss() : Number.POSITIVE_INFINITY;
-    return Math.max(0, Math.min(freemem(), within));
+    const within = limit > 0 && limit < 2 ** 60 ? limit : Number.POSITIVE_INFINITY;
+    return Math.min(freemem() + process.memoryUsage.rss(), within);
   },
+  usedMemory: () => process.memoryUsage.rss(),
 };
 
 /** While ids are checked for duplicates. */
@@ -62,6 +66,8 @@ const idBytes = 32;
 const mostDirections = 65_536;
 /** Node.js with what a build loads. */
 const baseBytes = 250 * 2 ** 20;
+/** What an encoder of the size of E5-base takes for a batch. */
+const encodingBytes = 2 ** 30;
 /** LanceDB's own code, threads and buffers. */
 const lanceBytes = 300 * 2 ** 20;
 /** A word and its count while they are learnt, sorted and written. */
@@ -122,20 +128,21 @@ export async function estimateIndex(
     exact: sample.exact,
     disk,
     diskTotal: disk.texts + disk.vectors + disk.vectorIndex + disk.bm25,
-    memory: estimateMemory(sample, settings, dimensions),
+    memory: Math.round(Math.max(baseBytes, machine.usedMemory()) + workingMemory(sample, settings, dimensions)),
     freeDisk: await machine.freeDisk(folder),
     freeMemory: machine.freeMemory(),
   };
 }
 
-/** Memory of this process at the peak of a build, whose parts are made one after the other. */
-function estimateMemory(sample: CorpusSample, { kind, embedder, vectors }: IndexSettings, dimensions: number): number {
+/** What a build takes at its peak besides the code and the encoder; its parts are made one after the other. */
+function workingMemory(sample: CorpusSample, { kind, embedder, vectors }: IndexSettings, dimensions: number): number {
   const { documents, storedBytes, vocabulary } = sample;
   const words = vocabulary * wordBytes;
   const block = blockRows * (3 * 4 * dimensions + 6 * storedBytes);
-  const embedding = block + (embedder?.kind === "hashed" ? words + mostDirections * (4 * dimensions + 100) : 0);
+  const encoding = embedder?.kind === "onnx" ? encodingBytes : 0;
+  const embedding = block + encoding + (embedder?.kind === "hashed" ? words + mostDirections * (4 * dimensions + 100) : 0);
   const index = vectors === undefined || vectors.kind === "exact" ? 0 : annMemory(documents, dimensions, vectors.kind);
-  return Math.round(baseBytes + Math.max(documents * idBytes, embedding, index, kind === "dense" ? 0 : words));
+  return Math.max(documents * idBytes, embedding, index, kind === "dense" ? 0 : words);
 }
 
 /** What LanceDB takes: a sample of vectors to learn partitions from, and codes or graphs while it sorts them. */
@@ -147,20 +154,22 @@ function annMemory(documents: number, dimensions: number, kind: VectorSettings["
 
 /** Bytes of an index with these settings over a corpus like the sample. `dimensions`: of its vectors, 0 where it has none. */
 export function estimateDisk(
-  { documents, storedBytes, distinctWords }: CorpusSample,
-  { kind, vectors }: IndexSettings,
+  { documents, storedBytes, distinctWords, vocabulary }: CorpusSample,
+  { kind, embedder, vectors }: IndexSettings,
   dimensions: number,
 ): IndexEstimate["disk"] {
+  // At a location of LanceDB they are not on the disk of the folder.
+  const here = vectors !== undefined && vectors.location === undefined;
   return {
-    texts: Math.round(documents * (storedBytes + 8)),
-    vectors: kind === "bm25" ? 0 : documents * dimensions * 4,
-    vectorIndex: vectors === undefined ? 0 : Math.round(documents * annBytes(vectors, dimensions)),
+    texts: Math.round(documents * (storedBytes + 8) + (embedder?.kind === "hashed" ? vocabulary * 20 : 0)),
+    vectors: here ? documents * dimensions * 4 : 0,
+    vectorIndex: here ? Math.round(documents * annBytes(vectors, dimensions)) : 0,
     bm25: kind === "dense" ? 0 : Math.round(documents * distinctWords * postingBytes),
   };
 }
 
-/** Bytes of a posting on the disk: row and count. */
-const postingBytes = 8;
+/** Bytes of a posting on the disk, twice: in the segments that are merged at the end, and merged. */
+const postingBytes = 6;
 
 /** Bytes a vector takes besides itself. */
 function annBytes({ kind, subVectors, bits }: VectorSettings, dimensions: number): number {
