@@ -3,6 +3,7 @@
  * and the documentation. Strict: an unknown key is an error. Pure: reading files and `--set` live in cli/load-config.ts.
  */
 import { z } from "zod";
+import { loraTargets } from "./engine/engine.ts";
 
 const positive = (what: string) => z.number().positive().describe(what);
 const fraction = (what: string) => z.number().min(0).max(1).describe(what);
@@ -127,6 +128,18 @@ const serving = z.strictObject({
   batchMilliseconds: nonNegative("how long a request waits for others to share its batch").default(2),
 });
 
+const lora = z.strictObject({
+  rank: count("rank of the adapter's matrices").default(16),
+  alpha: positive("the adapter's product is scaled by alpha / rank").default(32),
+  targets: z
+    .array(z.enum(loraTargets))
+    .min(1)
+    .default([...loraTargets])
+    .describe("projections with an adapter"),
+  rankStabilised: z.boolean().default(false).describe("scale by alpha / sqrt(rank) instead (rsLoRA)"),
+  from: z.string().optional().describe("adapter folder to begin with, as PEFT writes it; absent: a new adapter, without effect at first"),
+});
+
 const sampling = {
   temperature: nonNegative("sampling temperature while training; 0 = greedy").default(1),
   topP: z.number().gt(0).max(1).describe("nucleus mass").default(1),
@@ -138,7 +151,8 @@ const sampling = {
 };
 
 const agent = z.strictObject({
-  model: z.string().describe("Hugging Face model folder of the main agent"),
+  model: z.string().describe("Hugging Face model folder or name, or GGUF file, of the main agent"),
+  lora: lora.optional().describe("train a low-rank adapter over the frozen model; absent: the whole model"),
   protocol: z.enum(["cosearch", "search-r1"]).default("cosearch"),
   maxSearches: count("most searches in a trajectory").default(6),
   maxTurnTokens: count("most tokens in one assistant turn").default(1024),
@@ -148,7 +162,15 @@ const agent = z.strictObject({
 });
 
 const ranker = z.strictObject({
-  model: z.string().optional().describe("Hugging Face model folder of the ranker (needed by fixed-ranker and cosearch)"),
+  model: z
+    .string()
+    .optional()
+    .describe("Hugging Face model folder or name, or GGUF file, of the ranker (needed by fixed-ranker and cosearch)"),
+  lora: lora.optional().describe("as agent.lora; with the agent's model and an adapter each, both share one copy of it in memory"),
+  sharedBackbone: z
+    .boolean()
+    .default(false)
+    .describe("one policy for both: the ranker is the agent's model (and adapter), trained by both"),
   topK: count("K: documents shown to the agent").default(5),
   maxTokens: count("most tokens in a ranker output").default(1024),
   passageCharacters: count("each passage shown to the ranker is cut at this length").default(2000),
@@ -270,7 +292,13 @@ export const configSchema = z
     if (config.ranker.topK > config.retrieval.candidates) {
       problem(["ranker", "topK"], `must not exceed retrieval.candidates (${config.retrieval.candidates}), got ${config.ranker.topK}`);
     }
-    if (hasRanker(config.system) && config.ranker.model === undefined) {
+    if (config.ranker.sharedBackbone && (config.ranker.model !== undefined || config.ranker.lora !== undefined)) {
+      problem(["ranker", "sharedBackbone"], "takes the agent's model and adapter: leave ranker.model and ranker.lora out");
+    }
+    if (config.ranker.sharedBackbone && config.system === "fixed-ranker") {
+      problem(["ranker", "sharedBackbone"], "makes no sense with system fixed-ranker: a frozen ranker needs a model of its own");
+    }
+    if (hasRanker(config.system) && config.ranker.model === undefined && !config.ranker.sharedBackbone) {
       problem(["ranker", "model"], `is needed by system ${config.system}: name a model folder`);
     }
     if (config.training.questionsPerMinibatch > config.training.questionsPerStep) {

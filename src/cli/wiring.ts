@@ -1,10 +1,8 @@
-/** From a configuration to what training and evaluation are made of: the one place that names a concrete engine. */
+/** From a configuration to what training and evaluation are made of. */
 import { join } from "node:path";
 import { agentProtocolFor } from "../agent/agent-protocol.ts";
 import type { AgentProtocol } from "../agent/protocol.ts";
 import { type Config, hasRanker } from "../config.ts";
-import { loadRenderer } from "../engine/hf-renderer.ts";
-import { ModelError } from "../errors.ts";
 import { evenlySpaced } from "../evenly-spaced.ts";
 import { createSearch, rankerProtocolFor } from "../ranker/systems.ts";
 import { batchedRetriever } from "../retrieval/batched-retriever.ts";
@@ -15,7 +13,8 @@ import type { Search } from "../retrieval/search.ts";
 import { type Checkpoint, loadCheckpoint } from "../training/checkpoint.ts";
 import { loadQuestions } from "../training/dataset.ts";
 import { fingerprint } from "../training/fingerprint.ts";
-import type { PolicyWiring, Wiring } from "../training/wiring.ts";
+import { sharesBackbone, type Wiring } from "../training/wiring.ts";
+import { openPolicies, type Purpose } from "./open-policies.ts";
 
 /** A wired run; `close` ends its engines and its retriever. */
 export interface OpenWiring {
@@ -23,36 +22,14 @@ export interface OpenWiring {
   close(): Promise<void>;
 }
 
-/** What the wiring is for: training needs reference engines and questions, answering needs neither. */
-export type Purpose = "training" | "answering";
-
 /**
  * Loads data, models and index; an index folder that is missing is built first.
  * @throws DataError, ModelError, ConfigError for anything that can't be used; engines already made are closed.
  */
 export async function openWiring(config: Config, purpose: Purpose, options: OpenRetrieverOptions = {}): Promise<OpenWiring> {
-  // Loaded late: help and error messages need no native library.
-  const { createEmbeddedEngine } = await import("../engine/embedded/embedded-engine.ts");
   const open: { close(): Promise<void> }[] = [];
   const close = async () => {
     await Promise.all(open.splice(0).map((part) => part.close()));
-  };
-  const policy = async (modelFolder: string, field: string, trains: boolean): Promise<PolicyWiring> => {
-    const { threads, microBatchTokens, execution, prefixCacheMegabytes } = config.engine;
-    const openEngine = async () => {
-      const engine = await createEmbeddedEngine({ modelFolder, threads, microBatchTokens, execution, prefixCacheMegabytes });
-      open.push(engine);
-      return engine;
-    };
-    try {
-      const renderer = await loadRenderer(modelFolder);
-      const engine = await openEngine();
-      const needsReference = trains && purpose === "training" && config.grpo.klCoefficient > 0;
-      return { engine, renderer, ...(needsReference ? { reference: await openEngine() } : {}) };
-    } catch (error) {
-      if (error instanceof ModelError) throw new ModelError(`${field}: ${error.message}`, { cause: error });
-      throw error;
-    }
   };
   try {
     const [trainQuestions, devQuestions] =
@@ -61,11 +38,7 @@ export async function openWiring(config: Config, purpose: Purpose, options: Open
         : [[], []];
     const opened = await openRetriever(config.retrieval, options);
     open.push(opened);
-    const main = await policy(config.agent.model, "agent.model", true);
-    const ranker =
-      hasRanker(config.system) && config.ranker.model !== undefined
-        ? await policy(config.ranker.model, "ranker.model", config.system === "cosearch")
-        : undefined;
+    const { main, ranker } = await openPolicies(config, purpose, (engine) => open.push(engine));
     return {
       wiring: {
         main,
@@ -91,7 +64,9 @@ export async function inputPaths(config: Config): Promise<[field: string, path: 
     "data.test": config.data.test,
     ...(await passagePaths(config.retrieval)),
     "agent.model": config.agent.model,
+    "agent.lora.from": config.agent.lora?.from,
     "ranker.model": hasRanker(config.system) ? config.ranker.model : undefined,
+    "ranker.lora.from": hasRanker(config.system) ? config.ranker.lora?.from : undefined,
   };
   return Object.entries(inputs).flatMap(([field, path]): [string, string][] => (path === undefined ? [] : [[field, path]]));
 }
@@ -112,7 +87,7 @@ export async function fingerprints(config: Config): Promise<Record<string, strin
 /** How a wired system answers: greedy, through the search function that training used. */
 export function answeringParts(config: Config, wiring: Wiring): { readonly protocol: AgentProtocol; readonly search: Search } {
   const { main, ranker, retriever } = wiring;
-  const rankerPart = ranker && { sampler: ranker.engine, protocol: rankerProtocolFor(config, ranker.renderer) };
+  const rankerPart = ranker && { sampler: ranker.engine, protocol: rankerProtocolFor(config, ranker.renderer, ranker.contextTokens) };
   return {
     protocol: agentProtocolFor(config, main.renderer),
     search: createSearch(config, { retriever: batchedRetriever(retriever), ...(rankerPart ? { ranker: rankerPart } : {}) }, "evaluation"),
@@ -121,7 +96,8 @@ export function answeringParts(config: Config, wiring: Wiring): { readonly proto
 
 /** Puts a checkpoint's weights (none: the initial ones) where `sample` uses them. */
 export async function publishCheckpoint(config: Config, wiring: Wiring, checkpoint?: Checkpoint): Promise<void> {
-  const ranker = config.system === "cosearch" ? wiring.ranker?.engine : undefined;
+  const own = sharesBackbone(wiring) ? undefined : wiring.ranker?.engine;
+  const ranker = config.system === "cosearch" ? own : undefined;
   if (checkpoint) await loadCheckpoint(checkpoint, { main: wiring.main.engine, ...(ranker ? { ranker } : {}) });
-  await Promise.all([wiring.main.engine.publish(), wiring.ranker?.engine.publish()]);
+  await Promise.all([wiring.main.engine.publish(), own?.publish()]);
 }

@@ -4,6 +4,21 @@
  */
 import type { PolicyName, SampledTokens } from "../types.ts";
 
+/** The projections of a decoder layer that can have a low-rank adapter, in storage order. */
+export const loraTargets = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"] as const;
+/** One of them, named as in the model's tensors. */
+export type LoraTarget = (typeof loraTargets)[number];
+
+/** A low-rank adapter (LoRA, Hu et al., arXiv 2106.09685): y = x W^T + scale (x A^T) B^T with W frozen, A [rank, in] and B [out, rank]. */
+export interface LoraShape {
+  readonly rank: number;
+  /** The product's scale is alpha / rank. */
+  readonly alpha: number;
+  /** rsLoRA (arXiv 2312.03732): the scale is alpha / sqrt(rank) instead. */
+  readonly rankStabilised?: boolean;
+  readonly targets: readonly LoraTarget[];
+}
+
 /**
  * A grammar over tokens: a finite-state machine that says which tokens may come next. The same mask is applied when
  * sampling and when scoring (log-probabilities are renormalised over the allowed tokens), so that ratios stay exact.

@@ -11,6 +11,9 @@ interface LockHolder {
   readonly started: string;
 }
 
+/** Of this process: two attempts at one folder must not share a draft. */
+let attempts = 0;
+
 /**
  * Takes the folder's lock and returns its release. The lock of a process that no longer runs is taken over.
  * @throws RunFolderError naming the process that holds the folder.
@@ -18,7 +21,7 @@ interface LockHolder {
 export async function lockFolder(folder: string): Promise<() => Promise<void>> {
   const file = join(folder, "lock.json");
   const own = JSON.stringify({ pid: process.pid, host: hostname(), started: await startOf(process.pid) } satisfies LockHolder);
-  const draft = join(folder, `lock.${process.pid}.partial`);
+  const draft = join(folder, `lock.${process.pid}.${++attempts}.partial`);
   await writeFile(draft, own);
   try {
     // link() fails if the name exists, so that the lock appears at once, whole, and for one process only.

@@ -13,7 +13,7 @@ import { assertFresh, type PolicyVersions } from "./freshness.ts";
 import { type StepMetrics, stepMetrics } from "./metrics.ts";
 import { PhaseClock } from "./phase-clock.ts";
 import { groupRankerCalls, type RankerCallOutcome, scoreRankerCalls, scoreTrajectory, type TrajectoryOutcome } from "./scoring.ts";
-import { updatePolicy } from "./update.ts";
+import { type PolicyPart, type PolicyUpdate, updatePolicy, updateTogether } from "./update.ts";
 import type { PolicyWiring } from "./wiring.ts";
 
 /** What all steps of a run share. */
@@ -101,7 +101,7 @@ export async function trainStep(
     ),
   );
 
-  // Updates: minibatches of questions, both policies at once (their engines are independent).
+  // Updates: minibatches of questions. Both policies at once, as their engines are independent; those of a shared backbone as one.
   const anchors = chunks(mainGroups, training.questionsPerMinibatch).map((groups) =>
     anchorExamples(groups, training.supervisedAnchor, protocol.grammar),
   );
@@ -110,10 +110,16 @@ export async function trainStep(
     anchors: anchors[index],
   }));
   const rankerBatches = chunks(rankerExamples, training.questionsPerMinibatch).map((examples) => ({ examples: examples.flat() }));
-  const [mainUpdate, rankerUpdate] = await Promise.all([
-    clock.during("updateMain", () => updatePolicy("main", main, mainBatches, step, config)),
-    ranker && clock.during("updateRanker", () => updatePolicy("ranker", ranker, rankerBatches, step, config)),
-  ]);
+  const mainPart: PolicyPart = { policy: "main", wiring: main, minibatches: mainBatches };
+  const rankerPart: PolicyPart | undefined = ranker && { policy: "ranker", wiring: ranker, minibatches: rankerBatches };
+  const [mainUpdate, rankerUpdate] = (
+    rankerPart && ranker?.engine === main.engine
+      ? await clock.during("updateMain", () => updateTogether([mainPart, rankerPart], step, config))
+      : await Promise.all([
+          clock.during("updateMain", () => updatePolicy(mainPart, step, config)),
+          rankerPart && clock.during("updateRanker", () => updatePolicy(rankerPart, step, config)),
+        ])
+  ) as [PolicyUpdate, PolicyUpdate | undefined];
 
   const facts = { step, config, trajectories: rolled.flat(), mainGroups, rankerCalls, grouped, rankerGroups };
   const metrics = stepMetrics({ ...facts, mainUpdate, rankerUpdate, clock });

@@ -25,7 +25,7 @@ import type { StepMetrics } from "./metrics.ts";
 import { openRunFolder, type RunFolder } from "./run-dir.ts";
 import { type StepContext, trainStep } from "./step.ts";
 import { questionRolloutRecord } from "./trajectory-record.ts";
-import type { Wiring } from "./wiring.ts";
+import { sharesBackbone, type Wiring } from "./wiring.ts";
 
 /** What a run tells while it goes on. */
 export type TrainProgress =
@@ -85,7 +85,10 @@ interface PreparedRun {
 function prepare(config: Config, wiring: Wiring): PreparedRun {
   const protocol = agentProtocolFor(config, wiring.main.renderer);
   const retriever = batchedRetriever(wiring.retriever);
-  const ranker = wiring.ranker && { ...wiring.ranker, protocol: rankerProtocolFor(config, wiring.ranker.renderer) };
+  const ranker = wiring.ranker && {
+    ...wiring.ranker,
+    protocol: rankerProtocolFor(config, wiring.ranker.renderer, wiring.ranker.contextTokens),
+  };
   const parts = { retriever, ...(ranker ? { ranker: { sampler: ranker.engine, protocol: ranker.protocol } } : {}) };
   const search = createSearch(config, parts, "training");
   const trainedRanker = config.system === "cosearch" ? ranker : undefined;
@@ -101,6 +104,10 @@ function prepare(config: Config, wiring: Wiring): PreparedRun {
     throw new ConfigError("training.evaluateEvery is set, but data.dev holds no questions: add some or set it to 0");
   }
   const publish = async (): Promise<PolicyVersions> => {
+    if (sharesBackbone(wiring)) {
+      const version = await wiring.main.engine.publish();
+      return { main: version, ranker: version };
+    }
     // The frozen ranker publishes too, for its prefix cache; its version is nobody's concern.
     const [mainVersion, rankerVersion] = await Promise.all([wiring.main.engine.publish(), ranker?.engine.publish()]);
     return { main: mainVersion, ...(trainedRanker ? { ranker: rankerVersion } : {}) };
@@ -109,7 +116,7 @@ function prepare(config: Config, wiring: Wiring): PreparedRun {
     protocol,
     context: { config, protocol, search, publish, main: wiring.main, ...(trainedRanker ? { ranker: trainedRanker } : {}) },
     evaluationSearch: createSearch(config, parts, "evaluation"),
-    engines: { main: wiring.main.engine, ...(trainedRanker ? { ranker: trainedRanker.engine } : {}) },
+    engines: { main: wiring.main.engine, ...(trainedRanker && !sharesBackbone(wiring) ? { ranker: trainedRanker.engine } : {}) },
   };
 }
 

@@ -32,54 +32,97 @@ export interface PolicyUpdate {
   readonly tokens: number;
 }
 
+/** A policy and what it is to learn from in one training step. */
+export interface PolicyPart {
+  readonly policy: PolicyName;
+  readonly wiring: Pick<PolicyWiring, "engine" | "reference">;
+  readonly minibatches: readonly Minibatch[];
+}
+
 /**
- * One pass over the minibatches: forward and backward, then an optimiser step each. Weights are normalised over the whole minibatch;
+ * One pass over a policy's minibatches: forward and backward, then an optimiser step each. Weights are normalised over the whole minibatch;
  * examples of constant groups count in that normalisation but are sent only where a KL term needs them. The entropy bonus is therefore
  * one over the tokens of groups that were told apart; it costs no forward pass of its own.
  */
-export async function updatePolicy(
-  policy: PolicyName,
-  { engine, reference }: Pick<PolicyWiring, "engine" | "reference">,
-  minibatches: readonly Minibatch[],
-  step: number,
-  config: Config,
-): Promise<PolicyUpdate> {
-  const { grpo, training } = config;
-  const { learningRate: peak, entropyCoefficient, ...adam } = training[policy];
-  const loss: Loss = {
+export async function updatePolicy(part: PolicyPart, step: number, config: Config): Promise<PolicyUpdate> {
+  return (await updateTogether([part], step, config))[0] as PolicyUpdate;
+}
+
+/**
+ * As `updatePolicy`, for policies that are one and the same model (a shared backbone): the gradients of all parts add up before each
+ * optimiser step, which takes the first part's learning rate.
+ */
+export async function updateTogether(parts: readonly PolicyPart[], step: number, config: Config): Promise<PolicyUpdate[]> {
+  const { training } = config;
+  const [first] = parts as [PolicyPart];
+  const { learningRate: peak, entropyCoefficient: _, ...adam } = training[first.policy];
+  const perStep = Math.ceil(training.questionsPerStep / training.questionsPerMinibatch);
+  const rate = (minibatch: number) => learningRate(peak, (step - 1) * perStep + minibatch, training.steps * perStep, training);
+  const tallies = parts.map((): Tally => ({ loss: 0, clipped: 0, kl: 0, tokens: 0, steps: 0, gradientNorm: 0 }));
+  const minibatches = Math.max(...parts.map((part) => part.minibatches.length));
+  for (let index = 0; index < minibatches; index++) {
+    const used: Tally[] = [];
+    for (const [place, part] of parts.entries()) {
+      const tally = tallies[place] as Tally;
+      if (await addGradients(part, index, config, tally)) used.push(tally);
+    }
+    if (used.length === 0) continue;
+    const options: OptimStepOptions = { ...adam, learningRate: rate(index) };
+    const { gradientNorm } = await first.wiring.engine.optimStep(options);
+    for (const tally of used) {
+      tally.gradientNorm += gradientNorm;
+      tally.steps++;
+    }
+  }
+  return tallies.map((tally) => summed(tally, rate(minibatches - 1)));
+}
+
+/** Sums over a policy's minibatches. */
+interface Tally {
+  loss: number;
+  gradientNorm: number;
+  clipped: number;
+  kl: number;
+  tokens: number;
+  steps: number;
+  logprobGap?: number;
+}
+
+/** Adds the gradients of one minibatch; false when there is nothing to learn from it. */
+async function addGradients(part: PolicyPart, index: number, config: Config, tally: Tally): Promise<boolean> {
+  const { grpo } = config;
+  const { policy, wiring, minibatches } = part;
+  const { examples = [], anchors = [] } = minibatches[index] ?? {};
+  const weighted = withAggregation(examples, grpo.aggregation);
+  const sent = grpo.klCoefficient > 0 ? weighted : weighted.filter(({ advantages }) => advantages.some((advantage) => advantage !== 0));
+  if (sent.length > 0) {
+    const scored = grpo.klCoefficient > 0 ? await withReference(policy, wiring.reference, sent) : sent;
+    const result = await wiring.engine.forwardBackward(scored, lossOf(policy, config));
+    if (index === 0) tally.logprobGap = largestGap(scored, result.logprobs);
+    tally.loss += result.loss;
+    tally.clipped += result.clipFraction * result.tokens;
+    tally.kl += result.kl * result.tokens;
+    tally.tokens += result.tokens;
+  }
+  if (anchors.length > 0) tally.loss += (await wiring.engine.forwardBackward(anchors, { kind: "cross-entropy" })).loss;
+  return sent.length > 0 || anchors.length > 0;
+}
+
+function lossOf(policy: PolicyName, { grpo, training }: Config): Loss {
+  return {
     kind: "clipped-surrogate",
     clipLow: grpo.clipLow,
     clipHigh: grpo.clipHigh,
     ...(grpo.dualClip === null ? {} : { dualClip: grpo.dualClip }),
     klCoefficient: grpo.klCoefficient,
-    entropyCoefficient,
+    entropyCoefficient: training[policy].entropyCoefficient,
   };
-  const perStep = Math.ceil(training.questionsPerStep / training.questionsPerMinibatch);
-  const rate = (minibatch: number) => learningRate(peak, (step - 1) * perStep + minibatch, training.steps * perStep, training);
-  const sums = { steps: 0, loss: 0, gradientNorm: 0, clipped: 0, kl: 0, tokens: 0 };
-  let logprobGap: number | undefined;
-  for (const [index, minibatch] of minibatches.entries()) {
-    const weighted = withAggregation(minibatch.examples, grpo.aggregation);
-    const sent = grpo.klCoefficient > 0 ? weighted : weighted.filter(({ advantages }) => advantages.some((advantage) => advantage !== 0));
-    const anchors = minibatch.anchors ?? [];
-    if (sent.length === 0 && anchors.length === 0) continue;
-    if (sent.length > 0) {
-      const examples = grpo.klCoefficient > 0 ? await withReference(policy, reference, sent) : sent;
-      const result = await engine.forwardBackward(examples, loss);
-      if (index === 0) logprobGap = largestGap(examples, result.logprobs);
-      sums.loss += result.loss;
-      sums.clipped += result.clipFraction * result.tokens;
-      sums.kl += result.kl * result.tokens;
-      sums.tokens += result.tokens;
-    }
-    if (anchors.length > 0) sums.loss += (await engine.forwardBackward(anchors, { kind: "cross-entropy" })).loss;
-    const options: OptimStepOptions = { ...adam, learningRate: rate(index) };
-    sums.gradientNorm += (await engine.optimStep(options)).gradientNorm;
-    sums.steps++;
-  }
-  const made = sums.steps > 0 ? { loss: sums.loss / sums.steps, gradientNorm: sums.gradientNorm / sums.steps } : {};
-  const scored = sums.tokens > 0 ? { clipFraction: sums.clipped / sums.tokens, kl: sums.kl / sums.tokens, logprobGap } : {};
-  return { optimiserSteps: sums.steps, ...made, ...scored, learningRate: rate(minibatches.length - 1), tokens: sums.tokens };
+}
+
+function summed({ steps, tokens, logprobGap, ...sums }: Tally, rate: number): PolicyUpdate {
+  const made = steps > 0 ? { loss: sums.loss / steps, gradientNorm: sums.gradientNorm / steps } : {};
+  const scored = tokens > 0 ? { clipFraction: sums.clipped / tokens, kl: sums.kl / tokens, logprobGap } : {};
+  return { optimiserSteps: steps, ...made, ...scored, learningRate: rate, tokens };
 }
 
 /** Adds the frozen policy's log-probabilities, which the k3 estimator compares with. */

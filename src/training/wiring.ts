@@ -10,6 +10,8 @@ export interface PolicyWiring {
   readonly renderer: Renderer;
   /** A frozen engine with the initial weights; needed where grpo.klCoefficient > 0 and the policy trains. */
   readonly reference?: Pick<TrainableEngine, "logprobs">;
+  /** Longest sequence that the model takes, in tokens; absent: not known here. */
+  readonly contextTokens?: number;
 }
 
 /** Models, retriever and data of a run. */
@@ -23,4 +25,9 @@ export interface Wiring {
   readonly devQuestions: readonly Question[];
   /** SHA-256 of every input, by configuration field (see `fingerprint`); a resumed run must find the same. */
   readonly inputs: Readonly<Record<string, string>>;
+}
+
+/** Whether agent and ranker are one policy: the same engine, trained by both. */
+export function sharesBackbone({ main, ranker }: Pick<Wiring, "main" | "ranker">): boolean {
+  return ranker?.engine === main.engine;
 }

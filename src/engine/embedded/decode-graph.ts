@@ -7,9 +7,9 @@
  */
 
 import { GraphBuilder, microsoft, type Value } from "../../onnx/onnx-model.ts";
+import type { LoraShape } from "../engine.ts";
 import type { ModelShape } from "./architecture.ts";
 import { graphParameters } from "./graph-parameters.ts";
-import type { LoraShape } from "./lora.ts";
 import { adapterInputs, adapterRanks } from "./sampling-adapter.ts";
 
 /** `extend`: any number of new tokens a row; `step`: one. */

@@ -1,8 +1,9 @@
 /** One decoder layer on a tape: what the whole graph repeats and what layer-by-layer execution runs alone. */
 
 import type { Value } from "../../onnx/onnx-model.ts";
+import type { LoraShape } from "../engine.ts";
 import type { ModelShape } from "./architecture.ts";
-import { adapterNames, isAdapted, type LoraShape, loraScale } from "./lora.ts";
+import { adapterNames, isAdapted, loraScale } from "./lora.ts";
 import { attention } from "./ops/attention.ts";
 import { linear } from "./ops/linear.ts";
 import { reshape, transpose } from "./ops/reshape.ts";

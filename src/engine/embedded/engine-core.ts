@@ -3,14 +3,14 @@ import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { ConfigError, ModelError } from "../../errors.ts";
 import type { SampledTokens } from "../../types.ts";
-import type { ForwardBackwardResult, Loss, OptimStepOptions, ScoredSequence, TrainingExample } from "../engine.ts";
+import type { ForwardBackwardResult, LoraShape, Loss, OptimStepOptions, ScoredSequence, TrainingExample } from "../engine.ts";
 import { isGguf } from "../gguf/gguf-file.ts";
 import { checkVocabulary, loadRenderer } from "../hf-renderer.ts";
 import type { Renderer } from "../renderer.ts";
 import type { ModelShape } from "./architecture.ts";
 import { loadEngineState, saveEngineState } from "./engine-state.ts";
 import { loadModelFolder, writeModelFolder } from "./hf-folder.ts";
-import { AdapterParameters, type LoraShape } from "./lora.ts";
+import { AdapterParameters, canonicalLora } from "./lora.ts";
 import { Parameters } from "./parameters.ts";
 import { readAdapterFolder, writeAdapterFolder } from "./peft-folder.ts";
 import { EmbeddedSampler } from "./sampler.ts";
@@ -136,7 +136,6 @@ export class EmbeddedEngineCore {
   }
 
   async loadState(folder: string): Promise<void> {
-    this.checkTrainable("loadState");
     const { parameters, counters } = await loadEngineState(folder, this.model);
     const { weights, firstMoments, secondMoments } = parameters;
     this.trainer.restore({ weights, firstMoments, secondMoments, step: counters.step });
@@ -192,11 +191,11 @@ async function adapterOf(options: PolicyOptions, shape: ModelShape): Promise<Ada
   const { lora, adapterFolder, adapterSeed = 0, trainable = true } = options;
   if (adapterFolder !== undefined) {
     const adapter = await readAdapterFolder(adapterFolder, shape, { trainable });
-    if (lora !== undefined) checkSameLora(adapter.lora, lora, adapterFolder);
+    if (lora !== undefined) checkSameLora(adapter.lora, canonicalLora(lora), adapterFolder);
     return adapter;
   }
   if (lora === undefined) return undefined;
-  const adapter = new AdapterParameters(shape, lora, { trainable });
+  const adapter = new AdapterParameters(shape, canonicalLora(lora), { trainable });
   adapter.initialise(adapterSeed);
   return adapter;
 }

@@ -44,12 +44,13 @@ export async function saveEngineState(folder: string, model: TrainedModel, count
 }
 
 /**
- * Reads a state of a model of this shape into parameters of their own, so that a broken file changes nothing.
+ * Reads a state of a model of this shape into parameters of their own, so that a broken file changes nothing; of a frozen model only the
+ * weights.
  * @throws ModelError naming the file and what is wrong: missing, truncated, another model's.
  */
 export async function loadEngineState(
   folder: string,
-  { shape, lora }: TrainedModel,
+  { shape, lora, trainable: { gradients } }: TrainedModel,
 ): Promise<{ readonly parameters: FlatParameters; readonly counters: EngineCounters }> {
   const file = join(folder, "engine.json");
   const json = await readJsonObject(file);
@@ -73,8 +74,10 @@ export async function loadEngineState(
     published: json["published"] !== false,
   };
   const weights = join(folder, "weights.safetensors");
-  const parameters = lora === undefined ? new Parameters(shape) : new AdapterParameters(shape, lora);
+  const trainable = gradients.length > 0;
+  const parameters = lora === undefined ? new Parameters(shape, { trainable }) : new AdapterParameters(shape, lora, { trainable });
   await (parameters instanceof AdapterParameters ? readAdapterWeights(weights, parameters) : readWeights(weights, parameters));
+  if (!trainable) return { parameters, counters };
   const optimizer = await SafetensorsFile.open(join(folder, "optimizer.safetensors"));
   try {
     for (const moment of moments) {

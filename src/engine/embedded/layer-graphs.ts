@@ -4,10 +4,11 @@
  * activations between layers are kept, so that memory grows with layers x B x T x hidden instead of with everything that the
  * whole graph keeps. Gradients are those of the whole graph.
  */
+
+import type { LoraShape } from "../engine.ts";
 import type { ModelShape, ParameterSpec } from "./architecture.ts";
 import { decoderLayer, layerContext, selectedQueries } from "./decoder-layer.ts";
 import { type HeadVariant, headLoss } from "./head-loss.ts";
-import type { LoraShape } from "./lora.ts";
 import { rmsNorm } from "./ops/rms-norm.ts";
 import { selectRows } from "./ops/select-rows.ts";
 import { Tape } from "./tape.ts";

@@ -6,11 +6,10 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { tinyShape } from "../../../test/fixtures/engine/tiny-shape.ts";
 import { ConfigError, ModelError } from "../../errors.ts";
 import { conformanceChecks } from "../conformance.ts";
-import type { OptimStepOptions, TrainableEngine, TrainingExample } from "../engine.ts";
+import type { LoraShape, OptimStepOptions, TrainableEngine, TrainingExample } from "../engine.ts";
 import type { ModelShape } from "./architecture.ts";
 import { createEmbeddedEngine } from "./embedded-engine.ts";
 import { readModelShape } from "./hf-folder.ts";
-import type { LoraShape } from "./lora.ts";
 import { readAdapterFolder, readLoraShape } from "./peft-folder.ts";
 
 const fixtures = fileURLToPath(new URL("../../../test/fixtures/engine/", import.meta.url));

@@ -1,21 +1,12 @@
-/** Low-rank adapters (LoRA, Hu et al., arXiv 2106.09685): y = x W^T + scale (x A^T) B^T with W frozen, A [rank, in] and B [out, rank]. */
+/** Low-rank adapters in flat buffers; see LoraShape for what they compute. */
 import { Rng } from "../../rng.ts";
+import { type LoraShape, loraTargets } from "../engine.ts";
 import { type ModelShape, type ParameterSpec, parameterSpecs } from "./architecture.ts";
 import { FlatParameters } from "./flat-parameters.ts";
 
-/** The projections of a layer that can have an adapter, in storage order. */
-export const loraTargets = ["q_proj", "k_proj", "v_proj", "o_proj", "gate_proj", "up_proj", "down_proj"] as const;
-/** One of them, named as in the model's tensors. */
-export type LoraTarget = (typeof loraTargets)[number];
-
-/** What kind of adapter a model has. */
-export interface LoraShape {
-  readonly rank: number;
-  /** The product's scale is alpha / rank. */
-  readonly alpha: number;
-  /** rsLoRA (arXiv 2312.03732): the scale is alpha / sqrt(rank) instead. */
-  readonly rankStabilised?: boolean;
-  readonly targets: readonly LoraTarget[];
+/** The same adapter always as the same data: targets in storage order, what is off left out. */
+export function canonicalLora({ rank, alpha, rankStabilised, targets }: LoraShape): LoraShape {
+  return { rank, alpha, ...(rankStabilised ? { rankStabilised } : {}), targets: loraTargets.filter((target) => targets.includes(target)) };
 }
 
 /** What (x A^T) B^T is multiplied with. */

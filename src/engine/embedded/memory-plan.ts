@@ -1,8 +1,10 @@
 /** What a model will take of memory, before any of it is loaded. */
+
+import type { LoraShape } from "../engine.ts";
 import { elementCount, type ModelShape, parameterCount } from "./architecture.ts";
 import { cacheFloatsPerToken } from "./decode-graph.ts";
 import { chunkRows } from "./executor.ts";
-import { adapterSpecs, type LoraShape } from "./lora.ts";
+import { adapterSpecs } from "./lora.ts";
 import { attentionNumbers } from "./sampler.ts";
 
 /** How a policy is to be run. */

@@ -3,8 +3,10 @@ import { join } from "node:path";
 import { ModelError } from "../../errors.ts";
 import { readJsonObject, writeJsonAtomically } from "../../files/json-file.ts";
 import { replaceFolder } from "../../files/replace-folder.ts";
+import type { LoraShape, LoraTarget } from "../engine.ts";
+import { loraTargets } from "../engine.ts";
 import type { ModelShape } from "./architecture.ts";
-import { AdapterParameters, type LoraShape, type LoraTarget, loraTargets } from "./lora.ts";
+import { AdapterParameters } from "./lora.ts";
 import { SafetensorsFile, writeSafetensors } from "./safetensors.ts";
 import { fillTensors } from "./weight-source.ts";
 

@@ -1,9 +1,10 @@
 /** An adapter as the decode graphs take it: a pair of matrices for each matrix of the model, which several projections may share. */
 import type * as ort from "onnxruntime-node";
 import { floatTensor } from "../../onnx/session.ts";
+import type { LoraShape } from "../engine.ts";
 import { type ModelShape, parameterSpecs } from "./architecture.ts";
 import { graphParameters } from "./graph-parameters.ts";
-import { type AdapterParameters, adapterNames, isAdapted, type LoraShape, loraScale } from "./lora.ts";
+import { type AdapterParameters, adapterNames, isAdapted, loraScale } from "./lora.ts";
 
 /** Graph inputs of an adapted parameter, e.g. `layers.0.queryKeyValue`: A [ranks, in] and B [out, ranks], the scale included. */
 export const adapterInputs = (graphName: string) => ({ a: `${graphName}.adapterA`, b: `${graphName}.adapterB` });

@@ -1,10 +1,11 @@
 /** The whole model as one graph: tokens and weights in, log-probabilities and (when differentiated) gradients out. */
 
 import type { Value } from "../../onnx/onnx-model.ts";
+import type { LoraShape } from "../engine.ts";
 import { type ModelShape, type ParameterSpec, parameterSpecs } from "./architecture.ts";
 import { decoderLayer, layerContext, selectedQueries } from "./decoder-layer.ts";
 import { type HeadVariant, headLoss } from "./head-loss.ts";
-import { adapterSpecs, type LoraShape } from "./lora.ts";
+import { adapterSpecs } from "./lora.ts";
 import { rmsNorm } from "./ops/rms-norm.ts";
 import { selectRows } from "./ops/select-rows.ts";
 import { Tape } from "./tape.ts";

@@ -1,7 +1,8 @@
 import type * as ort from "onnxruntime-node";
+import type { LoraShape } from "../engine.ts";
 import type { ModelShape } from "./architecture.ts";
 import type { FlatParameters } from "./flat-parameters.ts";
-import type { AdapterParameters, LoraShape } from "./lora.ts";
+import type { AdapterParameters } from "./lora.ts";
 import type { Parameters } from "./parameters.ts";
 
 /** A model as it is trained: as a whole, or a frozen one with an adapter. */
