@@ -1,6 +1,7 @@
 /**
- * How LanceDB's indexes are built and searched where the settings leave it open. The defaults were chosen with `npm run bench -- retrieval`
- * on clustered vectors of 768 dimensions, for a recall@50 above .95.
+ * How LanceDB's indexes are built and searched where the settings leave it open. The defaults were chosen for a recall@50 above .95 with
+ * room for harder data. On 200,000 clustered vectors of 768 dimensions (bench/retrieval-vectors.ts) ivf-rq finds .999 of exact search's
+ * results; .997 with 16 partitions read, .994 with 8; .984 when only twice as many vectors as asked for are scored again, .83 with none more.
  */
 import type * as Lance from "@lancedb/lancedb";
 import { ConfigError } from "../../errors.ts";

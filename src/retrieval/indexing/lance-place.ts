@@ -21,6 +21,8 @@ const load = createRequire(import.meta.url);
 
 /** LanceDB and its Arrow, loaded when first needed: they take a tenth of a second and 60 MB. */
 export function lanceModules(): { readonly lance: typeof Lance; readonly arrow: typeof Arrow } {
+  // It warns of empty partitions and the like, which nobody need act upon; what fails comes as an error.
+  process.env["LANCEDB_LOG"] ??= "error";
   return { lance: load("@lancedb/lancedb"), arrow: load("apache-arrow") };
 }
 
