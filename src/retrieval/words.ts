@@ -1,4 +1,4 @@
-import { stem } from "./stem.ts";
+import { stemmer } from "stemmer";
 
 /** The words of a text as the first stage sees them: NFKD, accents dropped, lowercase runs of letters and digits. */
 export function wordsOf(text: string): string[] {
@@ -14,7 +14,7 @@ export function wordsOf(text: string): string[] {
 /** Version of `bm25Words`: an index that was built with another can't be searched. */
 export const analyserVersion = 1;
 
-/** The words that BM25 counts: stems of `wordsOf`, so that `bands` finds `band`. Stop words stay: BM25 gives them next to no weight. */
+/** The words that BM25 counts: Porter stems of `wordsOf`, so that `bands` finds `band`. Stop words stay: BM25 gives them next to no weight. */
 export function bm25Words(text: string): string[] {
   return wordsOf(text).map(knownStem);
 }
@@ -28,7 +28,7 @@ const longestKept = 12;
 function knownStem(word: string): string {
   const known = stems.get(word);
   if (known !== undefined) return known;
-  const made = stem(word);
+  const made = stemmer(word);
   if (stems.size < mostStems && word.length <= longestKept) stems.set(word, made);
   return made;
 }
