@@ -5,6 +5,8 @@ import type { PostingList } from "./bm25-postings.ts";
 export class Bm25Cursor {
   /** Bound of what the word adds to the score of any row of the current window; 0: it has none there. */
   bound = 0;
+  /** Postings that the window's blocks hold, about. */
+  postings = 0;
   private readonly rows = new Uint32Array(blockPostings);
   private readonly frequencies = new Uint32Array(blockPostings);
   private count = 0;
@@ -32,11 +34,13 @@ export class Bm25Cursor {
     const { list } = this;
     this.first = list.blockAt(from, this.first);
     let bound = 0;
-    for (let block = this.first; block < list.lastRows.length; block++) {
+    let block = this.first;
+    for (; block < list.lastRows.length; block++) {
       if (block > 0 && (list.lastRows[block - 1] as number) + 1 >= to) break;
       bound = Math.max(bound, list.bounds[block] as number);
     }
     this.bound = bound * this.times;
+    this.postings = (block - this.first) * blockPostings;
   }
 
   /** Adds the word's part of the score of every row of the window `from` up to `to`, and marks the rows, one bit each. */

@@ -7,6 +7,8 @@ import type { Hit } from "./vector-index.ts";
 const windowRows = 1 << 14;
 /** Sums in another order may differ in their last bits: bounds are taken this much larger, so that no row is lost. */
 const slack = 1 + 1e-9;
+/** What looking a row up in a list takes, in postings added. */
+const lookUpCost = 16;
 /** Longest stretch in milliseconds without letting other work run. */
 const turnMilliseconds = 10;
 
@@ -34,8 +36,17 @@ export async function searchPostings(query: readonly Bm25Cursor[], rows: number,
       optionalBound += bound;
       optional++;
     }
-    for (const cursor of cursors.slice(optional)) if (cursor.bound > 0) cursor.addTo(scores, touched, from, to);
-    if (optional < cursors.length) collect(query, from, optionalBound, scores, touched, top);
+    const add = (cursor: Bm25Cursor) => cursor.bound > 0 && cursor.addTo(scores, touched, from, to);
+    cursors.slice(optional).forEach(add);
+    if (optional < cursors.length) {
+      const left = cursors.slice(0, optional);
+      const rest = left.reduce((sum, { postings }) => sum + postings, 0);
+      // Long queries leave many rows in doubt: then the other words are cheaper to add as well than to look up row by row.
+      const inDoubt = countAbove(scores, touched, least / slack - optionalBound);
+      const addsAll = rest > 0 && inDoubt * optional * lookUpCost > rest;
+      if (addsAll) left.forEach(add);
+      collect(query, from, addsAll ? 0 : optionalBound, scores, touched, top);
+    }
     from = firstRow(cursors, to);
     if (performance.now() - turn < turnMilliseconds) continue;
     await setImmediate();
@@ -57,6 +68,18 @@ function sureScore(scores: Float64Array, touched: Uint32Array, topK: number): nu
     }
   }
   return known.threshold / slack;
+}
+
+/** How many touched rows have a score of at least `least`. */
+function countAbove(scores: Float64Array, touched: Uint32Array, least: number): number {
+  let count = 0;
+  for (let word = 0; word < touched.length; word++) {
+    for (let bits = touched[word] as number; bits !== 0; bits &= bits - 1) {
+      const place = word * 32 + 31 - Math.clz32(bits & -bits);
+      if ((scores[place] as number) >= least) count++;
+    }
+  }
+  return count;
 }
 
 /** Scores the touched rows in full that may be among the best, and clears the window. */
