@@ -22,8 +22,8 @@ export interface BlockProducts {
 }
 
 export async function createBlockProducts(metric: Metric, dimensions: number, threads: number): Promise<BlockProducts> {
-  const search = await createSession(searchGraph(metric, dimensions), threads);
-  const squaring = await createSession(squaresGraph(dimensions), threads);
+  const search = await createSession(searchGraph(metric, dimensions), threads, { spinning: false });
+  const squaring = await createSession(squaresGraph(dimensions), threads, { spinning: false });
   const grouped = ({ values }: VectorBlock) => floatTensor(values, [values.length / dimensions / groupRows, groupRows, dimensions]);
   return {
     async scores(block, terms, queries, count) {
