@@ -91,7 +91,7 @@ function collect(
   touched: Uint32Array,
   top: TopHits,
 ): void {
-  const sure = sureScore(scores, touched, top.topK);
+  const sure = Number.isFinite(top.threshold) ? top.threshold : sureScore(scores, touched, top.topK);
   for (let word = 0; word < touched.length; word++) {
     let bits = touched[word] as number;
     touched[word] = 0;
