@@ -4,6 +4,7 @@
  */
 import { spawn } from "node:child_process";
 import { createHash } from "node:crypto";
+import { existsSync } from "node:fs";
 import { mkdtemp, readdir, readFile, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -62,7 +63,7 @@ interface Outcome {
   readonly log: string;
 }
 
-/** SHA-256 of every file of an index by its path, LanceDB's left out. */
+/** SHA-256 of every file of an index by its path; of LanceDB's table, of its rows and vectors in order. */
 async function contents(index: string): Promise<Record<string, string>> {
   const hashes: Record<string, string> = {};
   const entries = await readdir(index, { recursive: true, withFileTypes: true });
@@ -74,7 +75,24 @@ async function contents(index: string): Promise<Record<string, string>> {
         .update(await readFile(path))
         .digest("hex");
   }
+  if (existsSync(join(index, "lance"))) hashes["lance: rows and vectors"] = await tableHash(join(index, "lance"));
   return Object.fromEntries(Object.entries(hashes).sort());
+}
+
+async function tableHash(database: string): Promise<string> {
+  const { connect } = await import("@lancedb/lancedb");
+  const connection = await connect(database);
+  const table = await connection.openTable("vectors");
+  const rows: { readonly row: number; readonly vector: Float32Array }[] = [];
+  for await (const batch of table.query().select(["row", "vector"])) {
+    for (const { row, vector } of batch) rows.push({ row, vector: Float32Array.from(vector as Iterable<number>) });
+  }
+  connection.close();
+  const hash = createHash("sha256");
+  for (const { row, vector } of rows.sort((left, right) => left.row - right.row)) {
+    hash.update(`${row}\n`).update(new Uint8Array(vector.buffer));
+  }
+  return `${rows.length} ${hash.digest("hex")}`;
 }
 
 const [whole, broken] = [join(folder, "whole"), join(folder, "broken")];

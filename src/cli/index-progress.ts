@@ -55,6 +55,10 @@ function eventLines(event: Exclude<BuildEvent, { kind: "progress" }>): string[] 
       return [`goes on with an unfinished build; done: ${event.done.join(", ")}`];
     case "kept":
       return [`${event.rows.toLocaleString("en")} vectors are already there`];
+    case "truncated":
+      return [
+        `${event.passages.toLocaleString("en")} passages were cut at the model's longest input: shorter passages would be found by all they say`,
+      ];
     case "documents": {
       const skipped = event.skipped > 0 ? `, ${event.skipped.toLocaleString("en")} left out (skipped.jsonl lists them)` : "";
       return [`${event.count.toLocaleString("en")} passages${skipped}`];

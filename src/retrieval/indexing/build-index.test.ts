@@ -89,13 +89,13 @@ describe("buildIndex", () => {
   it("embeds only what is missing", async () => {
     const config = retrievalConfig({ corpus: writeCorpus(folder, documents), embedder, index: { folder: index } });
     const controller = new AbortController();
-    const stop = (event: BuildEvent) => event.kind === "progress" && event.stage === "embedding" && controller.abort();
+    const stop = (event: BuildEvent) => event.kind === "progress" && event.stage === "embedding" && event.done > 0 && controller.abort();
     await expect(buildIndex({ config, folder: index, signal: controller.signal, onEvent: stop })).rejects.toThrow(/abort/i);
     const events: BuildEvent[] = [];
     await buildIndex({ config, folder: index, onEvent: (event) => events.push(event) });
     expect(events).toContainEqual({ kind: "kept", rows: 1024 });
     const blocks = events.flatMap((event) => (event.kind === "progress" && event.stage === "embedding" ? [event.done] : []));
-    expect(blocks).toEqual([2048, 2600]);
+    expect(blocks).toEqual([1024, 2048, 2600]);
   });
 
   it("leaves a finished index as it is, and refuses to mix it with another", async () => {

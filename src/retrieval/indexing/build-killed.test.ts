@@ -42,6 +42,11 @@ async function follow(child: ChildProcess, killAt: (event: BuildEvent) => boolea
   return events;
 }
 
+/** Whether a stage has come somewhere. */
+function inStage(stage: string): (event: BuildEvent) => boolean {
+  return (event) => event.kind === "progress" && event.stage === stage && event.done > 0;
+}
+
 function contents(path: string): Record<string, string> {
   const names = readdirSync(path, { recursive: true, encoding: "utf8" }).filter((name) => statSync(join(path, name)).isFile());
   return Object.fromEntries(names.sort().map((name) => [name, readFileSync(join(path, name)).toString("base64")]));
@@ -54,7 +59,6 @@ describe("a build that is killed with -9", () => {
     await buildIndex({ config: retrievalConfig({ ...settings, corpus }), folder: whole });
     const index = join(folder, "index");
     const rng = Rng.stream(7, "kills");
-    const inStage = (stage: string) => (event: BuildEvent) => event.kind === "progress" && event.stage === stage;
     let rows = 0;
     for (const stage of ["reading", "embedding", "BM25"]) {
       const events = await follow(start(index, settings), inStage(stage), 30 * rng.uniform());
@@ -75,7 +79,7 @@ describe("a build that is killed with -9", () => {
     await buildIndex({ config: retrievalConfig({ ...settings, corpus }), folder: whole });
     const index = join(folder, "index-lance");
     for (const stage of ["embedding", "vector index"]) {
-      await follow(start(index, settings), (event) => event.kind === "progress" && event.stage === stage, stage === "embedding" ? 40 : 10);
+      await follow(start(index, settings), inStage(stage), stage === "embedding" ? 40 : 10);
     }
     await follow(start(index, settings), () => false, 0);
     const withoutLance = (path: string) => Object.entries(contents(path)).filter(([name]) => !name.startsWith("lance/"));

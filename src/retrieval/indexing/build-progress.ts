@@ -34,6 +34,8 @@ export type BuildEvent =
   /** An earlier build left vectors of this many rows. */
   | { readonly kind: "kept"; readonly rows: number }
   | { readonly kind: "documents"; readonly count: number; readonly skipped: number }
+  /** So many passages were longer than the embedder's longest input; their ends are not in their vectors. */
+  | { readonly kind: "truncated"; readonly passages: number }
   /** `done` of `total` passages (reading: bytes); `words`: the rate, once it is known. */
   | { readonly kind: "progress"; readonly stage: BuildStage; readonly done: number; readonly total: number; readonly words: string };
 

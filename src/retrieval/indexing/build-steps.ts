@@ -126,6 +126,8 @@ async function storeVectors(build: PreparedBuild, store: DocumentStore, embedder
   const vectors = { ...settings.vectors, dimensions: embedder.dimensions };
   await buildVectors({ folder, vectors, store, embedder, given: imported, onEvent: (event) => onEvent?.(event), signal });
   await journal.note({}, "vectors");
+  const truncated = embedder.truncated?.() ?? 0;
+  if (truncated > 0) onEvent?.({ kind: "truncated", passages: truncated });
 }
 
 async function storeWords(build: PreparedBuild, store: DocumentStore): Promise<void> {

@@ -38,8 +38,11 @@ export async function buildVectors({ folder, vectors, store, embedder, given, on
   }
 }
 
-/** Tells of rows done, with the rate. */
+/** Tells where a stage begins, and of rows done, with the rate. */
 export function rowProgress(stage: BuildStage, rows: number, onEvent: (event: BuildEvent) => void, before = 0): (done: number) => void {
   const pace = new Pace(before);
-  return (done) => onEvent({ kind: "progress", stage, done, total: rows, words: pace.words(done) });
+  const tell = (done: number) => onEvent({ kind: "progress", stage, done, total: rows, words: pace.words(done) });
+  // The first block of a large encoder takes a minute.
+  tell(before);
+  return tell;
 }
