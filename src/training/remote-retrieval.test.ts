@@ -3,12 +3,12 @@ import { afterEach, describe, expect, it } from "vitest";
 import { tinyConfig, tinyWiring } from "../../test/fixtures/training/tiny-run.ts";
 import { questions, tinyRetriever } from "../../test/fixtures/training/tiny-world.ts";
 import { agentProtocolFor } from "../agent/agent-protocol.ts";
+import { InfrastructureError } from "../errors.ts";
 import { createSearch, rankerProtocolFor } from "../ranker/systems.ts";
 import { batchedRetriever } from "../retrieval/batched-retriever.ts";
 import { remoteRetriever } from "../retrieval/remote-retriever.ts";
 import type { Retriever } from "../retrieval/retriever.ts";
 import { createRetrievalServer } from "../serving/retrieval-server.ts";
-import type { Trajectory } from "../types.ts";
 import { trainStep } from "./step.ts";
 
 const closing: (() => Promise<void>)[] = [];
@@ -83,12 +83,10 @@ describe("training over a retrieval server", () => {
     for (const prompt of shown) expect(prompt).not.toMatch(/unreachable|shard|failed|error/i);
   });
 
-  it("trains on nothing when no search succeeds", async () => {
-    const broken: Retriever = { name: "broken", search: async () => Promise.reject(new Error(secret)) };
-    const { result, trained } = await step(await served(broken));
-    expect(result.metrics).toMatchObject({ trajectories: 12, infraFailed: 12 });
-    const members: readonly { readonly trajectory: Trajectory }[] = result.mainGroups.flatMap((group) => group.members);
-    expect(members).toEqual([]);
-    expect(trained).toEqual([]);
+  it("stops, with nothing learnt, when no search can be served", async () => {
+    const never: Retriever = { name: "never", search: () => Promise.reject(new Error(secret)) };
+    const failure = step(await served(never));
+    await expect(failure).rejects.toThrow(InfrastructureError);
+    await expect(failure).rejects.toThrow(/^step 1: none of 12 trajectories could be served, the first because .*go on with --resume$/s);
   });
 });

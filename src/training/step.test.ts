@@ -143,13 +143,13 @@ describe("the step's rules", () => {
   });
 
   it("leaves trajectories with a failing service out of groups and training", async () => {
-    let searches = 0;
     const failing: Retriever = {
       name: "failing",
-      search: async () => {
-        if (searches++ === 0) throw new InfrastructureError("connection refused");
-        return [[]];
-      },
+      search: async (queries) => queries.map(() => []),
+      searchEach: async (queries) =>
+        queries.map((_, index) =>
+          index === 0 ? { status: "rejected", reason: new InfrastructureError("connection refused") } : { status: "fulfilled", value: [] },
+        ),
     };
     const { result } = await step({ system: "retrieval-only" }, { main: right }, failing);
     expect(result.metrics.infraFailed).toBeGreaterThan(0);

@@ -9,7 +9,7 @@ import { deriveSeed } from "../rng.ts";
 import type { Question } from "../types.ts";
 import { anchorExamples } from "./anchor.ts";
 import { type ComparedGroup, chunks, compare, examplesOf } from "./compare.ts";
-import { assertFresh, type PolicyVersions } from "./freshness.ts";
+import { assertFresh, assertServed, type PolicyVersions } from "./freshness.ts";
 import { type StepMetrics, stepMetrics } from "./metrics.ts";
 import { PhaseClock } from "./phase-clock.ts";
 import { groupRankerCalls, type RankerCallOutcome, scoreRankerCalls, scoreTrajectory, type TrajectoryOutcome } from "./scoring.ts";
@@ -42,6 +42,7 @@ export interface StepResult {
 /**
  * Step `step` (from 1) with these questions. `signal` ends the rollouts, never an update half-way: when this rejects because of it, no
  * weight has changed.
+ * @throws InfrastructureError when no trajectory at all could be served: there is nothing to learn from, and going on would not help.
  */
 export async function trainStep(
   context: StepContext,
@@ -78,6 +79,7 @@ export async function trainStep(
     ),
   );
   assertFresh(rolled.flat(), versions);
+  assertServed(rolled.flat(), step);
 
   // Main rewards (Eq. 4), grouped by question; trajectories that a failing service cut short, or in which nothing was written, are not compared.
   const mainGroups = questions.map((question, position) => {
