@@ -150,8 +150,29 @@ const sampling = {
     .describe("full: written instructions; compact: bare fields, for tiny models trained on them"),
 };
 
+const endpoint = z.strictObject({
+  url: z.string().describe("base address of an OpenAI-compatible server, e.g. http://127.0.0.1:8000/v1"),
+  model: z.string().optional().describe("the name that the server knows; absent: the only one it offers"),
+  mode: z
+    .enum(["auto", "completions", "chat"])
+    .default("auto")
+    .describe("completions: prompts are token ids; chat: messages; auto: completions where a tokenizer is named"),
+  tokenizer: z
+    .string()
+    .optional()
+    .describe("folder, GGUF file or Hugging Face name with the tokenizer and chat template of the served model"),
+  apiKeyVariable: z.string().default("OPENAI_API_KEY").describe("environment variable that holds the key, where one is needed"),
+  contextTokens: count("longest sequence that the server takes; absent: what it tells").optional(),
+  timeoutSeconds: positive("time limit of one request").default(300),
+  retries: z.int().min(0).default(5).describe("further attempts after 429, 5xx, timeouts and connection errors"),
+  concurrency: count("most requests at once").default(16),
+  toolRole: z.boolean().default(false).describe("chat: send documents in messages of the role tool; false: as the user's"),
+  extraBody: z.record(z.string(), z.unknown()).default({}).describe("further parameters of every request, e.g. {top_k: -1}"),
+});
+
 const agent = z.strictObject({
-  model: z.string().describe("Hugging Face model folder or name, or GGUF file, of the main agent"),
+  model: z.string().optional().describe("Hugging Face model folder or name, or GGUF file, of the main agent"),
+  endpoint: endpoint.optional().describe("instead of a model: a server that samples; for evaluating and asking, never for training"),
   lora: lora.optional().describe("train a low-rank adapter over the frozen model; absent: the whole model"),
   protocol: z.enum(["cosearch", "search-r1"]).default("cosearch"),
   maxSearches: count("most searches in a trajectory").default(6),
@@ -166,6 +187,7 @@ const ranker = z.strictObject({
     .string()
     .optional()
     .describe("Hugging Face model folder or name, or GGUF file, of the ranker (needed by fixed-ranker and cosearch)"),
+  endpoint: endpoint.optional().describe("instead of a model: a server that ranks; in training as a frozen ranker (fixed-ranker) only"),
   lora: lora.optional().describe("as agent.lora; with the agent's model and an adapter each, both share one copy of it in memory"),
   sharedBackbone: z
     .boolean()
@@ -292,13 +314,20 @@ export const configSchema = z
     if (config.ranker.topK > config.retrieval.candidates) {
       problem(["ranker", "topK"], `must not exceed retrieval.candidates (${config.retrieval.candidates}), got ${config.ranker.topK}`);
     }
-    if (config.ranker.sharedBackbone && (config.ranker.model !== undefined || config.ranker.lora !== undefined)) {
-      problem(["ranker", "sharedBackbone"], "takes the agent's model and adapter: leave ranker.model and ranker.lora out");
+    for (const policy of ["agent", "ranker"] as const) {
+      for (const [path, message] of endpointProblems(config[policy])) problem([policy, ...path], message);
+    }
+    if (config.agent.model === undefined && config.agent.endpoint === undefined) {
+      problem(["agent", "model"], "is missing: name a model folder, or a server in agent.endpoint");
+    }
+    const { sharedBackbone, ...own } = config.ranker;
+    if (sharedBackbone && (own.model !== undefined || own.lora !== undefined || own.endpoint !== undefined)) {
+      problem(["ranker", "sharedBackbone"], "takes the agent's model and adapter: leave ranker.model, ranker.lora and ranker.endpoint out");
     }
     if (config.ranker.sharedBackbone && config.system === "fixed-ranker") {
       problem(["ranker", "sharedBackbone"], "makes no sense with system fixed-ranker: a frozen ranker needs a model of its own");
     }
-    if (hasRanker(config.system) && config.ranker.model === undefined && !config.ranker.sharedBackbone) {
+    if (hasRanker(config.system) && own.model === undefined && own.endpoint === undefined && !sharedBackbone) {
       problem(["ranker", "model"], `is needed by system ${config.system}: name a model folder`);
     }
     if (config.training.questionsPerMinibatch > config.training.questionsPerStep) {
@@ -317,6 +346,29 @@ export const retrievalConfigSchema = z
       context.addIssue({ code: "custom", path: ["retrieval", ...path], message });
     }
   });
+
+/** Parameters of a request that other settings say. */
+const ownParameters = "model prompt messages n stream max_tokens max_completion_tokens temperature top_p seed stop logprobs".split(" ");
+
+/** What contradicts itself where an endpoint stands for a model: path below the policy's section and message. */
+function endpointProblems({ endpoint, ...policy }: z.infer<typeof agent> | z.infer<typeof ranker>): [path: string[], message: string][] {
+  if (endpoint === undefined) return [];
+  const problems: [string[], string][] = [];
+  if (policy.model !== undefined) problems.push([["endpoint"], "excludes model: name a model to run here, or a server"]);
+  if (policy.lora !== undefined)
+    problems.push([["lora"], "is for models run here: let the server load the adapter, and name it in endpoint.model"]);
+  if (policy.grammar) problems.push([["grammar"], "is for models run here: a server applies no token grammar; set it to false"]);
+  if (endpoint.mode === "completions" && endpoint.tokenizer === undefined) {
+    problems.push([["endpoint", "tokenizer"], "is needed by mode completions: name the folder of the served model's tokenizer"]);
+  }
+  if (endpoint.mode === "chat" && endpoint.tokenizer !== undefined) {
+    problems.push([["endpoint", "tokenizer"], "is for mode completions: in chat the server tokenizes"]);
+  }
+  for (const name of Object.keys(endpoint.extraBody).filter((key) => ownParameters.includes(key))) {
+    problems.push([["endpoint", "extraBody", name], "is set by other settings of the agent, the ranker or the endpoint"]);
+  }
+  return problems;
+}
 
 /** What contradicts itself in a retrieval section: path below it and message. */
 function retrievalProblems(section: z.infer<typeof retrieval>): [path: string[], message: string][] {
@@ -355,6 +407,8 @@ export type ConfigInput = z.input<typeof configSchema>;
 export type RetrievalConfig = z.infer<typeof retrieval>;
 /** The checked `retrieval.embedder` section. */
 export type EmbedderConfig = z.infer<typeof embedder>;
+/** The checked section `agent.endpoint` or `ranker.endpoint`. */
+export type EndpointConfig = z.infer<typeof endpoint>;
 /** The checked `serving` section. */
 export type ServingConfig = z.infer<typeof serving>;
 /** How similar two vectors are; see `metrics`. */

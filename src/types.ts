@@ -27,7 +27,10 @@ export interface Candidate {
 /** What a sampler produced, verbatim: these tokens (never a re-tokenisation of `text`) are what is trained on. */
 export interface SampledTokens {
   readonly tokenIds: readonly number[];
-  /** Log-probability of each token under the distribution it was sampled from, aligned with `tokenIds`. */
+  /**
+   * Log-probability of each token under the distribution it was sampled from, aligned with `tokenIds`. Empty where an inference endpoint
+   * told none; what trains has them always.
+   */
   readonly logprobs: readonly number[];
   readonly text: string;
   /** `stop`: a stop token or string ended it (the stop token is included); `length`: the token budget ran out. */

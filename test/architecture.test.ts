@@ -15,7 +15,7 @@ interface Unit {
 }
 
 /** Concrete engines: the loops see the contract only, and the command line does the wiring. */
-const concreteEngines = /^engine\/embedded\//;
+const concreteEngines = /^engine\/(embedded|endpoint)\//;
 
 const units: readonly Unit[] = [
   // The contracts: interfaces and data only, open to every ring from 1 up.
@@ -28,12 +28,13 @@ const units: readonly Unit[] = [
   { pattern: /^grouping\//, ring: 1 },
   { pattern: /^reward\//, ring: 1 },
   { pattern: /^grpo\//, ring: 1 },
-  // What the rings above stand on: atomic writes, JSON files, ONNX graphs and sessions, worker threads.
-  { pattern: /^(files|onnx|threads)\//, ring: 1.5 },
+  // What the rings above stand on: atomic writes, JSON files, ONNX graphs and sessions, worker threads, OpenAI-compatible servers.
+  { pattern: /^(files|onnx|threads|endpoint)\//, ring: 1.5 },
   // Entry points of the package: they only export, and only the command line may use them.
   { pattern: /^(index|(engine|retrieval|training|evaluation|serving)\/index)\.ts$/, ring: 4.5, also: /./ },
   { pattern: /^retrieval\//, ring: 2 },
   { pattern: /^engine\/embedded\//, ring: 2, also: /^engine\/(gguf\/)?[^/]+\.ts$/ },
+  { pattern: /^engine\/endpoint\//, ring: 2, also: /^engine\/(gguf\/)?[^/]+\.ts$/ },
   { pattern: /^engine\/(gguf\/)?[^/]+\.ts$/, ring: 2 },
   { pattern: /^agent\//, ring: 3, never: concreteEngines },
   { pattern: /^ranker\//, ring: 3, never: concreteEngines },

@@ -17,7 +17,11 @@ const pathKeys = [
   "retrieval.index.location",
   "retrieval.embedder.model",
   "agent.model",
+  "agent.endpoint.tokenizer",
+  "agent.lora.from",
   "ranker.model",
+  "ranker.endpoint.tokenizer",
+  "ranker.lora.from",
 ];
 
 /** A section, or the whole file. */
@@ -127,7 +131,7 @@ function absolute(key: string, value: unknown, folder: string): unknown {
   if (Array.isArray(value)) return value.map((item) => absolute(key, item, folder));
   if (typeof value !== "string" || value.includes("://")) return value;
   const path = resolve(folder, value);
-  return key.endsWith(".model") && isHubName(value) && !existsSync(path) ? value : path;
+  return /\.(model|tokenizer)$/.test(key) && isHubName(value) && !existsSync(path) ? value : path;
 }
 
 /** `owner/name`, as on the Hugging Face Hub. */

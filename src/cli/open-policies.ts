@@ -1,11 +1,12 @@
-/** The models of a run: the one place that names a concrete engine. */
-import { type Config, hasRanker } from "../config.ts";
+/** The models of a run: with endpoint-policy.ts the one place that names a concrete engine. */
+import { type Config, type EndpointConfig, hasRanker } from "../config.ts";
 import type { EmbeddedEngine, PolicyOptions } from "../engine/embedded/embedded-engine.ts";
 import { loadRenderer } from "../engine/hf-renderer.ts";
 import { ModelError } from "../errors.ts";
 import { resolveModel } from "../retrieval/hub/resolve-model.ts";
 import { deriveSeed } from "../rng.ts";
 import type { PolicyWiring, Wiring } from "../training/wiring.ts";
+import { endpointPolicy, requireTrainable } from "./endpoint-policy.ts";
 
 /** What the models are for: training needs reference engines, answering does not. */
 export type Purpose = "training" | "answering";
@@ -21,14 +22,16 @@ interface OpenPolicy extends PolicyWiring {
 /**
  * Opens agent and ranker. Where both are adapters of the same model, its weights are in memory once.
  * @param opened Called for every engine as soon as it is open, so that a later failure leaves none behind.
- * @throws ModelError naming the field whose model or adapter can't be used.
+ * @throws ModelError naming the field whose model or adapter can't be used; ConfigError where a server's model is to be trained;
+ * InfrastructureError for a server that can't be reached.
  */
 export async function openPolicies(
   config: Config,
   purpose: Purpose,
-  opened: (engine: EmbeddedEngine) => void,
+  opened: (engine: { close(): Promise<void> }) => void,
 ): Promise<Pick<Wiring, "main" | "ranker">> {
   const training = purpose === "training";
+  if (training) requireTrainable(config);
   const open = async (field: "agent" | "ranker", policy: PolicyConfig, trains: boolean, beside?: OpenPolicy): Promise<OpenPolicy> => {
     try {
       const modelFolder = beside === undefined ? await resolveModel(policy.model) : undefined;
@@ -51,14 +54,21 @@ export async function openPolicies(
       throw error;
     }
   };
-  const main = await open("agent", config.agent, training);
+  const serve = async (field: "agent" | "ranker", endpoint: EndpointConfig): Promise<PolicyWiring> => {
+    const policy = await endpointPolicy(field, endpoint);
+    opened(policy.engine);
+    return policy;
+  };
+  const { agent, ranker } = config;
+  const own = agent.model === undefined ? undefined : await open("agent", { model: agent.model, lora: agent.lora }, training);
+  const main = own ?? (await serve("agent", agent.endpoint as EndpointConfig));
   if (!hasRanker(config.system)) return { main };
-  if (config.ranker.sharedBackbone) return { main, ranker: main };
-  const { model, lora } = config.ranker;
+  if (ranker.sharedBackbone) return { main, ranker: main };
+  if (ranker.endpoint !== undefined) return { main, ranker: await serve("ranker", ranker.endpoint) };
+  const { model, lora } = ranker;
   if (model === undefined) return { main };
-  const shares =
-    config.agent.lora !== undefined && model === config.agent.model && (lora !== undefined || config.system === "fixed-ranker");
-  return { main, ranker: await open("ranker", { model, lora }, training && config.system === "cosearch", shares ? main : undefined) };
+  const shares = agent.lora !== undefined && model === agent.model && (lora !== undefined || config.system === "fixed-ranker");
+  return { main, ranker: await open("ranker", { model, lora }, training && config.system === "cosearch", shares ? own : undefined) };
 }
 
 function policyOptions({ lora }: PolicyConfig, trainable: boolean, adapterSeed: number): PolicyOptions {

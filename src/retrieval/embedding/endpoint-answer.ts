@@ -1,20 +1,17 @@
 /** Reads the answer of an OpenAI-compatible `/v1/embeddings`. */
-
-/** An answer that does not hold what was asked for. The message tells what it holds instead. */
-export class MalformedEmbeddingsError extends Error {
-  override readonly name = "MalformedEmbeddingsError";
-}
+import { isRecord, shown } from "../../endpoint/answer-values.ts";
+import { MalformedAnswerError } from "../../endpoint/endpoint-failure.ts";
 
 /**
  * The vectors of an answer, ordered by `index` (by position where no item has one); lists of numbers or base64 of little-endian float32.
  * @param count Vectors that were asked for.
  * @param dimensions Their length; undefined: not known yet.
- * @throws MalformedEmbeddingsError
+ * @throws MalformedAnswerError
  */
 export function readEmbeddings(answer: unknown, count: number, dimensions: number | undefined): Float32Array[] {
   const data = isRecord(answer) ? answer["data"] : undefined;
-  if (!Array.isArray(data)) throw new MalformedEmbeddingsError(`expected {"data": [...]}, got ${shown(answer)}`);
-  if (data.length !== count) throw new MalformedEmbeddingsError(`${data.length} embeddings for ${count} texts`);
+  if (!Array.isArray(data)) throw new MalformedAnswerError(`expected {"data": [...]}, got ${shown(answer)}`);
+  if (data.length !== count) throw new MalformedAnswerError(`${data.length} embeddings for ${count} texts`);
   const places = orderOf(data);
   const vectors: Float32Array[] = new Array(count);
   data.forEach((item: unknown, position) => {
@@ -22,9 +19,9 @@ export function readEmbeddings(answer: unknown, count: number, dimensions: numbe
     const vector = readVector(isRecord(item) ? item["embedding"] : undefined, place);
     const expected = dimensions ?? vectors.find((other) => other !== undefined)?.length ?? vector.length;
     if (vector.length === 0 || vector.length !== expected) {
-      throw new MalformedEmbeddingsError(`${place} has ${vector.length} dimensions, expected ${expected === 0 ? "some" : expected}`);
+      throw new MalformedAnswerError(`${place} has ${vector.length} dimensions, expected ${expected === 0 ? "some" : expected}`);
     }
-    if (!vector.every(Number.isFinite)) throw new MalformedEmbeddingsError(`${place} holds values that are no finite numbers`);
+    if (!vector.every(Number.isFinite)) throw new MalformedAnswerError(`${place} holds values that are no finite numbers`);
     vectors[places[position] as number] = vector;
   });
   return vectors;
@@ -37,9 +34,7 @@ function orderOf(data: readonly unknown[]): number[] {
   const seen = new Set<unknown>();
   return indices.map((index, position) => {
     if (typeof index !== "number" || !Number.isInteger(index) || index < 0 || index >= data.length || seen.has(index)) {
-      throw new MalformedEmbeddingsError(
-        `data[${position}].index is ${shown(index)}, expected every number from 0 to ${data.length - 1} once`,
-      );
+      throw new MalformedAnswerError(`data[${position}].index is ${shown(index)}, expected every number from 0 to ${data.length - 1} once`);
     }
     seen.add(index);
     return index;
@@ -49,21 +44,12 @@ function orderOf(data: readonly unknown[]): number[] {
 function readVector(value: unknown, place: string): Float32Array {
   if (typeof value === "string") {
     const bytes = Buffer.from(value, "base64");
-    if (bytes.length % 4 !== 0) throw new MalformedEmbeddingsError(`${place} is no base64 of 32-bit numbers: ${bytes.length} bytes`);
+    if (bytes.length % 4 !== 0) throw new MalformedAnswerError(`${place} is no base64 of 32-bit numbers: ${bytes.length} bytes`);
     return Float32Array.from({ length: bytes.length / 4 }, (_, index) => bytes.readFloatLE(4 * index));
   }
   if (!Array.isArray(value) || !value.every((entry) => typeof entry === "number" || entry === null)) {
-    throw new MalformedEmbeddingsError(`${place}: expected a list of numbers or base64, got ${shown(value)}`);
+    throw new MalformedAnswerError(`${place}: expected a list of numbers or base64, got ${shown(value)}`);
   }
   // JSON has no NaN: servers write null for it.
   return Float32Array.from(value as (number | null)[], (entry) => entry ?? Number.NaN);
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-function shown(value: unknown): string {
-  const text = JSON.stringify(value) ?? "nothing";
-  return text.length > 120 ? `${text.slice(0, 120)}...` : text;
 }

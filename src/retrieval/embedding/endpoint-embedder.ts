@@ -1,17 +1,14 @@
 import { setMaxListeners } from "node:events";
-import { setTimeout as sleep } from "node:timers/promises";
 import pLimit from "p-limit";
-import pRetry from "p-retry";
 import type { EmbedderConfig } from "../../config.ts";
+import { failureBehind } from "../../endpoint/endpoint-failure.ts";
+import { linkedAbort } from "../../endpoint/linked-abort.ts";
+import { withRetries } from "../../endpoint/with-retries.ts";
 import { InfrastructureError } from "../../errors.ts";
 import type { Embedder, EmbedderIdentity } from "./embedder.ts";
 import { encoderFamily, prefixed } from "./encoder-families.ts";
-import { type EmbeddingFormat, EndpointClient, EndpointFailure } from "./endpoint-client.ts";
-import { linkedAbort } from "./linked-abort.ts";
+import { type EmbeddingFormat, EndpointClient } from "./endpoint-client.ts";
 import { scaleToUnit } from "./pool-vectors.ts";
-
-/** Longest wait between two attempts of our own choosing. */
-const longestBackoffMilliseconds = 30_000;
 
 /** What tests shorten. */
 export interface EndpointTiming {
@@ -63,8 +60,7 @@ class EndpointEmbedder implements Embedder {
     try {
       [vector] = await probe();
     } catch (error) {
-      const status =
-        (error as InfrastructureError).cause instanceof EndpointFailure ? ((error as Error).cause as EndpointFailure).status : undefined;
+      const status = failureBehind(error)?.status;
       if (status !== 400 && status !== 422) throw error;
       this.format = "float";
       [vector] = await probe();
@@ -122,30 +118,14 @@ class EndpointEmbedder implements Embedder {
   }
 
   /** One request with its retries. */
-  private async request(texts: readonly string[], signal: AbortSignal): Promise<Float32Array[]> {
-    let attempts = 0;
-    const attempt = () => {
-      attempts++;
-      return this.client.embed(texts, { format: this.format, dimensions: this.dimensions || undefined, signal });
-    };
-    try {
-      return await pRetry(attempt, {
-        retries: this.config.retries,
-        minTimeout: this.backoffMilliseconds,
-        maxTimeout: longestBackoffMilliseconds,
-        randomize: true,
-        signal,
-        shouldRetry: ({ error }) => error instanceof EndpointFailure && error.isTransient,
-        onFailedAttempt: async ({ error, retriesLeft }) => {
-          if (error instanceof EndpointFailure && error.isTransient && retriesLeft > 0) {
-            await sleep(error.waitSeconds * 1000, undefined, { signal }).catch(() => undefined);
-          }
-        },
-      });
-    } catch (error) {
-      if (!(error instanceof EndpointFailure)) throw error;
-      const times = `${attempts} ${attempts === 1 ? "attempt" : "attempts"}`;
-      throw new InfrastructureError(`embedding server ${this.client.address} failed after ${times}: ${error.message}`, { cause: error });
-    }
+  private request(texts: readonly string[], signal: AbortSignal): Promise<Float32Array[]> {
+    const attempt = () => this.client.embed(texts, { format: this.format, dimensions: this.dimensions || undefined, signal });
+    const { backoffMilliseconds } = this;
+    return withRetries(attempt, {
+      retries: this.config.retries,
+      backoffMilliseconds,
+      server: `embedding server ${this.client.address}`,
+      signal,
+    });
   }
 }
