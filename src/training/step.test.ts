@@ -147,12 +147,16 @@ describe("the step's rules", () => {
       name: "failing",
       search: async (queries) => queries.map(() => []),
       searchEach: async (queries) =>
-        queries.map((_, index) =>
-          index === 0 ? { status: "rejected", reason: new InfrastructureError("connection refused") } : { status: "fulfilled", value: [] },
+        queries.map((query) =>
+          query === "capital"
+            ? { status: "rejected", reason: new InfrastructureError("connection refused") }
+            : { status: "fulfilled", value: [] },
         ),
     };
-    const { result } = await step({ system: "retrieval-only" }, { main: right }, failing);
+    const either = (prompt: string, draw: number) => (draw % 2 === 0 ? right(prompt) : right(prompt).replace("capital", "city"));
+    const { result } = await step({ system: "retrieval-only" }, { main: either }, failing);
     expect(result.metrics.infraFailed).toBeGreaterThan(0);
+    expect(result.metrics.infraFailed).toBeLessThan(12);
     expect(result.mainGroups.flatMap(({ members }) => members)).toHaveLength(12 - result.metrics.infraFailed);
   });
 
