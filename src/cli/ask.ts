@@ -2,10 +2,9 @@ import { rollout } from "../agent/rollout.ts";
 import { ConfigError } from "../errors.ts";
 import type { Question } from "../types.ts";
 import { answerText, describeAnswer } from "./answer-text.ts";
-import { defineStrictCommand, flags } from "./command.ts";
-import { chooseCheckpoint } from "./evaluate.ts";
+import { chooseAnswerer } from "./answerer.ts";
+import { allValues, defineStrictCommand, flags } from "./command.ts";
 import { Interrupted, listenForInterrupt } from "./interrupt.ts";
-import { readRunConfig, singleRunFolder } from "./run-folders.ts";
 import { showingBuild } from "./showing-build.ts";
 import { answeringParts, openWiring, publishCheckpoint } from "./wiring.ts";
 
@@ -16,22 +15,22 @@ export const ask = defineStrictCommand({
     question: { type: "positional", description: "the question, in quotes", required: false },
     run: { ...flags.run, description: "run folder, or a study folder (its CoSearch system answers)" },
     checkpoint: flags.checkpoint,
+    config: { ...flags.config, description: "instead of a trained run: ask the configured models, or servers, as they are" },
+    set: flags.set,
     json: flags.json,
   },
   examples: [
     'cosearch ask "What is the capital of Angola?" --run runs/atlas-quick',
     'cosearch ask "Who leads Chad?" --run runs/atlas-quick --json',
+    'cosearch ask "Who leads Chad?" --config configs/server.yaml',
   ],
-  async run({ args }) {
+  async run({ args, rawArgs }) {
     const text = args.question?.trim() ?? "";
     if (text === "")
       throw new ConfigError('ask: give a question in quotes, e.g. cosearch ask "What is the capital of Angola?" --run runs/atlas-quick');
-    if (args.run === undefined) throw new ConfigError("ask: name the run folder with --run DIR");
-    const folder = await singleRunFolder(args.run);
-    const config = readRunConfig(folder);
+    const { config, folder, checkpoint } = await chooseAnswerer("ask", { ...args, set: allValues("set", rawArgs) });
     if (config.system === "oracle")
-      throw new ConfigError(`${folder} holds an oracle, which has to know the answer beforehand: ask another system`);
-    const checkpoint = await chooseCheckpoint(folder, args.checkpoint ?? "best");
+      throw new ConfigError(`${args.config ?? folder} holds an oracle, which has to know the answer beforehand: ask another system`);
     const interrupt = listenForInterrupt(() => undefined);
     const opened = await showingBuild(args.json === true, interrupt.signal, (options) => openWiring(config, "answering", options));
     try {

@@ -1,7 +1,7 @@
 import { existsSync, statfsSync } from "node:fs";
 import { availableParallelism, totalmem } from "node:os";
 import { join } from "node:path";
-import type { Config, RetrievalConfig } from "../config.ts";
+import type { Config, EndpointConfig, RetrievalConfig } from "../config.ts";
 import { loadRenderer } from "../engine/hf-renderer.ts";
 import { ConfigError } from "../errors.ts";
 import { indexFiles } from "../retrieval/indexing/index-folder.ts";
@@ -9,6 +9,7 @@ import { openRetriever } from "../retrieval/open-retriever.ts";
 import { loadQuestions } from "../training/dataset.ts";
 import { checkKernels } from "./check-kernels.ts";
 import { allValues, defineStrictCommand, flags } from "./command.ts";
+import { openServer } from "./endpoint-policy.ts";
 import { loadConfig } from "./load-config.ts";
 
 interface Check {
@@ -106,7 +107,22 @@ async function configChecks(file: string, set: readonly string[]): Promise<Check
     await retrievalCheck(config.retrieval),
     ...(await attempt("agent.model", config.agent.model, model)),
     ...(await attempt("ranker.model", config.ranker.model, model)),
+    ...(await serverCheck("agent", config.agent.endpoint)),
+    ...(await serverCheck("ranker", config.ranker.endpoint)),
   ];
+}
+
+/** Asks a server once what it serves. */
+async function serverCheck(policy: "agent" | "ranker", endpoint: EndpointConfig | undefined): Promise<Check[]> {
+  if (endpoint === undefined) return [];
+  const name = `${policy}.endpoint`;
+  try {
+    const { engine, description } = await openServer(policy, { ...endpoint, retries: 0 });
+    await engine.close();
+    return [{ name, ok: true, found: description }];
+  } catch (error) {
+    return [{ name, ok: false, found: (error as Error).message, fix: `start the server, or correct ${name}` }];
+  }
 }
 
 /** Opens the first stage and searches once. An index that is yet to be built is not built for this. */

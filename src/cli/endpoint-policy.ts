@@ -1,6 +1,7 @@
 /** Policies that a server samples for. */
 import { existsSync } from "node:fs";
 import type { Config, EndpointConfig } from "../config.ts";
+import type { OpenEndpoint } from "../engine/endpoint/open-endpoint.ts";
 import { ConfigError, ModelError } from "../errors.ts";
 import { pullRepository } from "../retrieval/hub/pull.ts";
 import type { PolicyWiring } from "../training/wiring.ts";
@@ -20,19 +21,24 @@ export function requireTrainable({ agent, ranker, system }: Config): void {
   }
 }
 
+/** The policy of `agent.endpoint` or `ranker.endpoint`. @throws as `openServer`. */
+export async function endpointPolicy(policy: "agent" | "ranker", config: EndpointConfig): Promise<PolicyWiring> {
+  const { engine, renderer, contextTokens } = await openServer(policy, config);
+  return { engine, renderer, ...(contextTokens === undefined ? {} : { contextTokens }) };
+}
+
 /**
  * Opens the server of `agent.endpoint` or `ranker.endpoint`.
  * @throws ConfigError, ModelError naming the section; InfrastructureError when the server can't be reached.
  */
-export async function endpointPolicy(policy: "agent" | "ranker", config: EndpointConfig): Promise<PolicyWiring> {
+export async function openServer(policy: "agent" | "ranker", config: EndpointConfig): Promise<OpenEndpoint> {
   // Loaded late: help and error messages need no HTTP client.
   const { openEndpoint } = await import("../engine/endpoint/open-endpoint.ts");
   const section = `${policy}.endpoint`;
   const onNotice = (message: string) => process.stderr.write(`${section}: ${message}\n`);
   try {
     const tokenizerFolder = config.tokenizer === undefined ? undefined : await folderOfTokenizer(config.tokenizer);
-    const { engine, renderer, contextTokens } = await openEndpoint(config, { section, tokenizerFolder, onNotice });
-    return { engine, renderer, ...(contextTokens === undefined ? {} : { contextTokens }) };
+    return await openEndpoint(config, { section, tokenizerFolder, onNotice });
   } catch (error) {
     if (error instanceof ModelError) throw new ModelError(`${section}.tokenizer: ${error.message}`, { cause: error });
     throw error;

@@ -1,33 +1,34 @@
-import { ConfigError } from "../errors.ts";
 import { buildReport, systemKeyOf } from "../evaluation/report/build-report.ts";
 import { resultTable } from "../evaluation/report/result-table.ts";
 import { summaryOf } from "../evaluation/report/summary.ts";
-import { type Checkpoint, listCheckpoints, selectedCheckpoint } from "../training/checkpoint.ts";
-import { defineStrictCommand, flags } from "./command.ts";
+import { chooseAnswerer, claimEvaluationFolder } from "./answerer.ts";
+import { allValues, defineStrictCommand, flags } from "./command.ts";
 import { evaluateRun } from "./evaluate-run.ts";
 import { heldOut, writeEvaluation } from "./evaluation-files.ts";
 import { Interrupted, listenForInterrupt } from "./interrupt.ts";
 import { createProgress } from "./progress.ts";
-import { readRunConfig } from "./run-folders.ts";
 import { showingBuild } from "./showing-build.ts";
 import { openWiring, publishCheckpoint } from "./wiring.ts";
 
-/** `cosearch evaluate`: a checkpoint's figures on the held-out questions. */
+/** `cosearch evaluate`: figures on the held-out questions, of a checkpoint or of models as they are configured. */
 export const evaluate = defineStrictCommand({
-  meta: { name: "evaluate", description: "Evaluate a trained system on held-out questions" },
+  meta: { name: "evaluate", description: "Evaluate a system on held-out questions: a trained run, or models as they are" },
   args: {
-    run: flags.run,
+    run: { ...flags.run, description: "run folder; with --config a new one for the evaluation" },
     checkpoint: flags.checkpoint,
+    config: { ...flags.config, description: "instead of a trained run: evaluate the configured models, or servers, as they are" },
+    set: flags.set,
     json: flags.json,
   },
   examples: [
     "cosearch evaluate --run runs/atlas-cosearch-seed1",
     "cosearch evaluate --run runs/atlas-cosearch-seed1 --checkpoint 60 --json",
+    "cosearch evaluate --config configs/server.yaml --run runs/server",
   ],
-  async run({ args }) {
-    if (args.run === undefined) throw new ConfigError("evaluate: name the run folder with --run DIR");
-    const config = readRunConfig(args.run);
-    const checkpoint = await chooseCheckpoint(args.run, args.checkpoint ?? "best");
+  async run({ args, rawArgs }) {
+    const answerer = await chooseAnswerer("evaluate", { ...args, set: allValues("set", rawArgs) });
+    const { config, folder, checkpoint } = answerer;
+    await claimEvaluationFolder(answerer);
     const progress = createProgress({ name: "evaluate", silent: args.json === true, every: 1 });
     const interrupt = listenForInterrupt(() => progress.line("stopping ..."));
     const opened = await showingBuild(args.json === true, interrupt.signal, (options) => openWiring(config, "answering", options));
@@ -38,10 +39,10 @@ export const evaluate = defineStrictCommand({
         onProgress: (done, total) => progress.update(done, total, "questions"),
       });
       progress.stop();
-      const { step } = checkpoint.manifest;
+      const step = checkpoint?.manifest.step ?? 0;
       const name = args.checkpoint === undefined || args.checkpoint === "best" ? heldOut : `${heldOut}-step-${step}`;
       const header = { system: config.system, seed: config.seed, step, questions: records.length };
-      await writeEvaluation(args.run, name, { header, records });
+      await writeEvaluation(folder, name, { header, records });
       const data = buildReport({
         config,
         configuration: "",
@@ -53,7 +54,7 @@ export const evaluate = defineStrictCommand({
       if (args.json) process.stdout.write(`${JSON.stringify(summaryOf(data), null, 2)}\n`);
       else
         process.stdout.write(
-          `${resultTable(data)}\n\n${records.length} questions, checkpoint of step ${step}; next: cosearch report --run ${args.run}\n`,
+          `${resultTable(data)}\n\n${records.length} questions, ${checkpoint ? `checkpoint of step ${step}` : "models as configured"}; next: cosearch report --run ${folder}\n`,
         );
     } catch (error) {
       if (interrupt.signal.aborted) throw new Interrupted("interrupted; nothing was written");
@@ -65,14 +66,3 @@ export const evaluate = defineStrictCommand({
     }
   },
 });
-
-/** best, last, or the checkpoint of a step. @throws ConfigError naming the steps that there are. */
-export async function chooseCheckpoint(runFolder: string, choice: string): Promise<Checkpoint> {
-  const selected = await selectedCheckpoint(runFolder);
-  if (choice === "best") return selected;
-  const checkpoints = await listCheckpoints(runFolder);
-  const found = choice === "last" ? checkpoints.at(-1) : checkpoints.find(({ manifest }) => String(manifest.step) === choice);
-  if (found) return found;
-  const steps = checkpoints.map(({ manifest }) => manifest.step).join(", ");
-  throw new ConfigError(`--checkpoint ${choice}: expected best, last or one of the steps ${steps}`);
-}

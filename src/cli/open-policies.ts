@@ -6,7 +6,7 @@ import { ModelError } from "../errors.ts";
 import { resolveModel } from "../retrieval/hub/resolve-model.ts";
 import { deriveSeed } from "../rng.ts";
 import type { PolicyWiring, Wiring } from "../training/wiring.ts";
-import { endpointPolicy, requireTrainable } from "./endpoint-policy.ts";
+import { endpointPolicy } from "./endpoint-policy.ts";
 
 /** What the models are for: training needs reference engines, answering does not. */
 export type Purpose = "training" | "answering";
@@ -22,8 +22,8 @@ interface OpenPolicy extends PolicyWiring {
 /**
  * Opens agent and ranker. Where both are adapters of the same model, its weights are in memory once.
  * @param opened Called for every engine as soon as it is open, so that a later failure leaves none behind.
- * @throws ModelError naming the field whose model or adapter can't be used; ConfigError where a server's model is to be trained;
- * InfrastructureError for a server that can't be reached.
+ * @throws ModelError naming the field whose model or adapter can't be used; InfrastructureError for a server that can't be
+ * reached.
  */
 export async function openPolicies(
   config: Config,
@@ -31,7 +31,6 @@ export async function openPolicies(
   opened: (engine: { close(): Promise<void> }) => void,
 ): Promise<Pick<Wiring, "main" | "ranker">> {
   const training = purpose === "training";
-  if (training) requireTrainable(config);
   const open = async (field: "agent" | "ranker", policy: PolicyConfig, trains: boolean, beside?: OpenPolicy): Promise<OpenPolicy> => {
     try {
       const modelFolder = beside === undefined ? await resolveModel(policy.model) : undefined;

@@ -15,6 +15,7 @@ import { ensureIndex } from "../retrieval/open-retriever.ts";
 import { loadQuestions } from "../training/dataset.ts";
 import { differences } from "../training/differences.ts";
 import { allValues, defineStrictCommand, flags } from "./command.ts";
+import { requireTrainable } from "./endpoint-policy.ts";
 import { heldOut, readEvaluationHeader } from "./evaluation-files.ts";
 import { Interrupted, listenForInterrupt } from "./interrupt.ts";
 import { loadConfig } from "./load-config.ts";
@@ -70,6 +71,7 @@ export const study = defineStrictCommand({
 
 /** Runs what is not finished yet; returns what the alarm had to say. */
 async function runStudy(config: Config, seeds: readonly number[], folder: string, silent: boolean, signal: AbortSignal): Promise<string[]> {
+  requireTrainable({ ...config, system: "cosearch" });
   // Once, before several jobs open it.
   await showingBuild(silent, signal, (options) => ensureIndex(config.retrieval, options));
   const inputs = await studyInputs(config);

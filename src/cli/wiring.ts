@@ -1,4 +1,5 @@
 /** From a configuration to what training and evaluation are made of. */
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { agentProtocolFor } from "../agent/agent-protocol.ts";
 import type { AgentProtocol } from "../agent/protocol.ts";
@@ -14,6 +15,7 @@ import { type Checkpoint, loadCheckpoint } from "../training/checkpoint.ts";
 import { loadQuestions } from "../training/dataset.ts";
 import { fingerprint } from "../training/fingerprint.ts";
 import { sharesBackbone, type Wiring } from "../training/wiring.ts";
+import { requireTrainable } from "./endpoint-policy.ts";
 import { openPolicies, type Purpose } from "./open-policies.ts";
 
 /** A wired run; `close` ends its engines and its retriever. */
@@ -27,6 +29,7 @@ export interface OpenWiring {
  * @throws DataError, ModelError, ConfigError for anything that can't be used; engines already made are closed.
  */
 export async function openWiring(config: Config, purpose: Purpose, options: OpenRetrieverOptions = {}): Promise<OpenWiring> {
+  if (purpose === "training") requireTrainable(config);
   const open: { close(): Promise<void> }[] = [];
   const close = async () => {
     await Promise.all(open.splice(0).map((part) => part.close()));
@@ -64,11 +67,18 @@ export async function inputPaths(config: Config): Promise<[field: string, path: 
     "data.test": config.data.test,
     ...(await passagePaths(config.retrieval)),
     "agent.model": config.agent.model,
+    "agent.endpoint.tokenizer": localPath(config.agent.endpoint?.tokenizer),
     "agent.lora.from": config.agent.lora?.from,
     "ranker.model": hasRanker(config.system) ? config.ranker.model : undefined,
+    "ranker.endpoint.tokenizer": hasRanker(config.system) ? localPath(config.ranker.endpoint?.tokenizer) : undefined,
     "ranker.lora.from": hasRanker(config.system) ? config.ranker.lora?.from : undefined,
   };
   return Object.entries(inputs).flatMap(([field, path]): [string, string][] => (path === undefined ? [] : [[field, path]]));
+}
+
+/** A path of this machine; a name of the Hub is no file to check. */
+function localPath(nameOrPath: string | undefined): string | undefined {
+  return nameOrPath !== undefined && existsSync(nameOrPath) ? nameOrPath : undefined;
 }
 
 async function passagePaths(retrieval: Config["retrieval"]): Promise<Record<string, string>> {

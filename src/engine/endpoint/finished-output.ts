@@ -30,7 +30,8 @@ export function finishedOutput(server: ServerOutput, stop: SampleRequest["stop"]
     const tokenIds = sampled.slice(0, count);
     return { tokenIds, logprobs: (server.logprobs ?? []).slice(0, count), text: renderer.decode(tokenIds), finishReason: "stop" };
   }
-  const missing = stopped && !endsByToken ? cutStop({ text, stops: strings, reported: server.reported }) : undefined;
+  const byString = sampled !== undefined;
+  const missing = stopped && !endsByToken ? cutStop({ text, stops: strings, reported: server.reported, byString }) : undefined;
   if (missing !== undefined) return written(text + missing, renderer, "stop");
   const finishReason = stopped ? "stop" : "length";
   if (sampled === undefined || text !== seen) return written(text, renderer, finishReason);

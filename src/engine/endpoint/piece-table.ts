@@ -5,9 +5,9 @@ const firstUnit = 16;
 /** A UTF-16 code unit is its own piece: any text can be spelled, whether the table is full or not. */
 const firstPiece = firstUnit + 65_536;
 
-/** About the length of a token: words with the space before them, digits by threes, runs of punctuation and of white space, single signs of CJK. */
+/** About the length of a token: beginnings and parts of words with the space before them, single digits, runs of punctuation and of white space, single signs of CJK. */
 const piecePattern =
-  /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Thai}]| ?[\p{L}\p{M}]{1,7}| ?\p{N}{1,3}| ?[\p{P}\p{S}]{1,4}|\s{1,8}|[\s\S]/gu;
+  /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Thai}]| ?[\p{L}\p{M}]{1,6}| ?\p{N}| ?[\p{P}\p{S}]{1,4}|\s{1,8}|[\s\S]/gu;
 const singleSign = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Hangul}\p{Script=Thai}]/u;
 
 /** A growing table of pieces; ids are handed out on first sight and stay what they are. */

@@ -15,6 +15,8 @@ export interface StoppedText {
   readonly stops: readonly string[];
   /** vLLM's `stop_reason`, SGLang's `matched_stop`: a string, the id of a token, null for the end of the text; undefined: not told. */
   readonly reported: unknown;
+  /** Whether it is known that no token for the end of the text was sampled. */
+  readonly byString: boolean;
 }
 
 /**
@@ -22,9 +24,10 @@ export interface StoppedText {
  * closing tag `</x>` among the stop strings whose block `<x>` is the last one open at the end: nothing but that tag would have ended it
  * there, short of a model that stops in the middle of a block.
  */
-export function cutStop({ text, stops, reported }: StoppedText): string | undefined {
+export function cutStop({ text, stops, reported, byString }: StoppedText): string | undefined {
   if (typeof reported === "string") return stops.find((stop) => stop === reported);
   if (reported !== undefined) return undefined;
+  if (byString && stops.length === 1) return stops[0];
   const open = stops.flatMap((stop) => {
     const name = /^<\/([^<>\s]+)>$/.exec(stop)?.[1];
     const at = name === undefined ? -1 : text.lastIndexOf(`<${name}>`);
