@@ -34,13 +34,23 @@ export function finishedOutput(server: ServerOutput, stop: SampleRequest["stop"]
   const missing = stopped && !endsByToken ? cutStop({ text, stops: strings, reported: server.reported, byString }) : undefined;
   if (missing !== undefined) return written(text + missing, renderer, "stop");
   const finishReason = stopped ? "stop" : "length";
-  if (sampled === undefined || text !== seen) return written(text, renderer, finishReason);
+  if (sampled === undefined || text !== seen) return written(text, renderer, finishReason, stopped ? onlyStopToken(renderer) : []);
   return { tokenIds: sampled, logprobs: (server.logprobs ?? []).slice(0, sampled.length), text, finishReason };
 }
 
 /** An output of which only the text is known: encoded here, without log-probabilities. */
-function written(text: string, renderer: Renderer, finishReason: SampledTokens["finishReason"]): FinishedOutput {
-  return { tokenIds: renderer.encodeMarkup(text), logprobs: [], text, finishReason };
+function written(
+  text: string,
+  renderer: Renderer,
+  finishReason: SampledTokens["finishReason"],
+  ending: readonly number[] = [],
+): FinishedOutput {
+  return { tokenIds: [...renderer.encodeMarkup(text), ...ending], logprobs: [], text, finishReason };
+}
+
+/** The token that ended a text by itself, where it can be but one. */
+function onlyStopToken({ stopTokenIds }: Renderer): readonly number[] {
+  return stopTokenIds.length === 1 ? stopTokenIds : [];
 }
 
 function throughFirst(tokenIds: readonly number[], stopIds: ReadonlySet<number>): readonly number[] {

@@ -53,7 +53,8 @@ export class RefusedParameters {
       return true;
     }
     // Some forbid what they don't know without a word on what that was.
-    const extras = dispensable.slice(0, dispensable.indexOf("logprobs")).filter((name) => name in body);
+    const isUnnamed = !["max_tokens", ...dispensable].some(names);
+    const extras = isUnnamed ? dispensable.slice(0, dispensable.indexOf("logprobs")).filter((name) => name in body) : [];
     const left = named === undefined ? extras : [named];
     for (const name of left) {
       if (!this.refused.has(name) && missed.has(name)) this.onNotice(`the server takes no ${name}: requests go without it`);
