@@ -60,7 +60,7 @@ describe("preflight", () => {
   });
 
   it("tells when passages will be shortened", async () => {
-    const text = "a city on a river in the north ".repeat(8);
+    const text = "a city on a river in the north ".repeat(3);
     const long = (ranker?: number) => look({}, ranker === undefined ? {} : { ranker }, text);
     const [, prompt = "0"] = /^prompt (\d+)/.exec(new Map(await long()).get("ranker tokens") ?? "") ?? [];
     expect(new Map(await long(Number(prompt) - 20)).get("ranker tokens")).toMatch(/, [1-4] of 4 passages shortened to fit$/);
