@@ -3,6 +3,8 @@ export { type AddedPiece, type BpeTrainerOptions, type TokenizerFiles, trainBpe,
 export { type ConformanceCheck, type ConformanceSubject, conformanceChecks } from "./conformance.ts";
 export type { Architecture, ModelShape } from "./embedded/architecture.ts";
 export { createEmbeddedEngine, EmbeddedEngine, type EmbeddedEngineOptions } from "./embedded/embedded-engine.ts";
+export { EndpointSampler, type EndpointSamplerOptions } from "./endpoint/endpoint-sampler.ts";
+export { PieceRenderer } from "./endpoint/piece-renderer.ts";
 export type {
   ForwardBackwardResult,
   GrammarState,

@@ -15,7 +15,7 @@ import { describeModels, type ModelList, readModels } from "./model-list.ts";
 import { PieceRenderer } from "./piece-renderer.ts";
 import { RefusedParameters, type RequestBody } from "./request-body.ts";
 import { checkRequest } from "./request-check.ts";
-import { readChatCompletion, readCompletion } from "./server-answer.ts";
+import { chatStyle, completionsStyle, type ServerStyle } from "./server-style.ts";
 
 /** A server and how to speak with it. */
 export interface EndpointSamplerOptions {
@@ -61,13 +61,15 @@ export class EndpointSampler implements Sampler {
   private readonly limit;
   private readonly closing = new AbortController();
   private readonly section: string;
+  private readonly style: ServerStyle;
 
   /** @throws ConfigError for an address or a key that can't be used. */
   constructor(private readonly options: EndpointSamplerOptions) {
-    const { url, apiKeyVariable = "OPENAI_API_KEY", timeoutSeconds = 300, section = "endpoint" } = options;
+    const { url, apiKeyVariable = "OPENAI_API_KEY", timeoutSeconds = 300, section = "endpoint", renderer } = options;
     this.section = section;
+    this.style = renderer instanceof PieceRenderer ? chatStyle(renderer, options.toolRole ?? false) : completionsStyle;
     const advice = (status: number) =>
-      this.pieces === undefined && (status === 400 || status === 422)
+      this.style.seesTokens && (status === 400 || status === 422)
         ? `if the server takes no token ids for a prompt, leave ${section}.tokenizer out: chat needs none`
         : undefined;
     this.connection = new EndpointConnection({ url, apiKeyVariable, timeoutSeconds, section, advice });
@@ -115,11 +117,6 @@ export class EndpointSampler implements Sampler {
     return `inference server ${this.address}`;
   }
 
-  /** The renderer, where it is one of pieces: the server then takes messages. */
-  private get pieces(): PieceRenderer | undefined {
-    return this.options.renderer instanceof PieceRenderer ? this.options.renderer : undefined;
-  }
-
   private retried<Result>(attempt: () => Promise<Result>, signal: AbortSignal): Promise<Result> {
     const { retries = 5, backoffMilliseconds = 500 } = this.options;
     return withRetries(() => this.limit(attempt), { retries, backoffMilliseconds, server: this.server, signal });
@@ -145,17 +142,16 @@ export class EndpointSampler implements Sampler {
   }
 
   private send(body: RequestBody, { stop }: SampleRequest, signal: AbortSignal): Promise<FinishedOutput> {
-    const [path, read] = this.pieces === undefined ? ["/completions", readCompletion] : ["/chat/completions", readChatCompletion];
     return this.connection.request({
-      send: (client, options) => client.post(path as string, { ...options, body }),
-      read: (answer) => finishedOutput((read as typeof readCompletion)(answer), stop, this.options.renderer),
+      send: (client, options) => client.post(this.style.path, { ...options, body }),
+      read: (answer) => finishedOutput(this.style.read(answer), stop, this.options.renderer),
       signal,
     });
   }
 
   private roomFor({ promptTokenIds, maxTokens }: SampleRequest): number {
     const { contextTokens } = this.options;
-    if (contextTokens === undefined || this.pieces !== undefined) return maxTokens;
+    if (contextTokens === undefined || !this.style.seesTokens) return maxTokens;
     if (promptTokenIds.length < contextTokens) return Math.min(maxTokens, contextTokens - promptTokenIds.length);
     throw new PromptTooLongError(
       `the prompt has ${promptTokenIds.length} tokens, the longest sequence of ${this.server} is ${contextTokens}: no room is left for an output`,
@@ -163,8 +159,8 @@ export class EndpointSampler implements Sampler {
   }
 
   private body(request: SampleRequest, index: number, maxTokens: number): RequestBody {
-    const { temperature = 1, topP = 1, stop, seed, promptTokenIds } = request;
-    const common = {
+    const { temperature = 1, topP = 1, stop, seed } = request;
+    return {
       ...this.options.extraBody,
       model: this.options.model,
       max_tokens: maxTokens,
@@ -173,24 +169,8 @@ export class EndpointSampler implements Sampler {
       // Some servers keep it in 32 bits, and take the largest for "by chance".
       seed: deriveSeed(seed, "sample", index) >>> 1,
       ...(stop?.strings?.length ? { stop: [...stop.strings], include_stop_str_in_output: true, no_stop_trim: true } : {}),
+      ...this.style.body(request),
     };
-    if (this.pieces !== undefined) return { ...common, messages: this.messages(this.pieces, promptTokenIds) };
-    return {
-      ...common,
-      prompt: [...promptTokenIds],
-      ...(stop?.tokenIds?.length ? { stop_token_ids: [...stop.tokenIds] } : {}),
-      skip_special_tokens: false,
-      logprobs: 1,
-      return_token_ids: true,
-      return_tokens_as_token_ids: true,
-    };
-  }
-
-  private messages(renderer: PieceRenderer, promptTokenIds: readonly number[]): object[] {
-    return renderer.conversationOf(promptTokenIds).map(({ role, content }) => {
-      if (role !== "tool") return { role, content };
-      return this.options.toolRole === true ? { role, content, tool_call_id: "search" } : { role: "user", content };
-    });
   }
 
   /** A 404 is most often a wrong name: the error then tells the right ones. */
