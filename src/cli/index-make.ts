@@ -1,10 +1,10 @@
+import { duration } from "../evaluation/report/scale.ts";
 import type { BuildIndexOptions } from "../retrieval/indexing/build-index.ts";
 import { bytesText } from "../retrieval/indexing/estimate.ts";
 import type { IndexManifest } from "../retrieval/indexing/manifest.ts";
 import { indexTarget } from "./index-flags.ts";
 import { stageProgress } from "./index-progress.ts";
 import { Interrupted, listenForInterrupt } from "./interrupt.ts";
-import { took } from "./train-run.ts";
 
 /** Flags of making that aren't settings. */
 interface MakingArguments {
@@ -34,7 +34,11 @@ export async function makeIndex(
       signal: interrupt.signal,
     });
     progress.stop();
-    process.stdout.write(args.json ? `${JSON.stringify({ index: folder, ...manifest })}\n` : made(folder, manifest, took(started)));
+    process.stdout.write(
+      args.json
+        ? `${JSON.stringify({ index: folder, ...manifest })}\n`
+        : made(folder, manifest, `took ${duration((performance.now() - started) / 1000)}`),
+    );
   } catch (error) {
     if (interrupt.signal.aborted) throw new Interrupted("interrupted; what is done is kept: the same command goes on where it stopped");
     throw error;
@@ -44,9 +48,9 @@ export async function makeIndex(
   }
 }
 
-function made(folder: string, manifest: IndexManifest, duration: string): string {
+function made(folder: string, manifest: IndexManifest, took: string): string {
   const { count, skipped } = manifest.documents;
   const bytes = Object.values(manifest.files).reduce((sum, size) => sum + size, 0);
   const left = skipped > 0 ? `, ${skipped.toLocaleString("en")} left out: see ${folder}/skipped.jsonl` : "";
-  return `${folder}: ${manifest.kind} index of ${count.toLocaleString("en")} passages${left}, ${bytesText(bytes)} of files (${duration})\nnext: cosearch index search "..." --index ${folder}\n`;
+  return `${folder}: ${manifest.kind} index of ${count.toLocaleString("en")} passages${left}, ${bytesText(bytes)} of files (${took})\nnext: cosearch index search "..." --index ${folder}\n`;
 }

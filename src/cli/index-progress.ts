@@ -53,6 +53,8 @@ function eventLines(event: Exclude<BuildEvent, { kind: "progress" }>): string[] 
       return [estimateLine(event.estimate)];
     case "resumed":
       return [`goes on with an unfinished build; done: ${event.done.join(", ")}`];
+    case "unchanged":
+      return ["the index is already built: nothing to do (--fresh builds it again)"];
     case "kept":
       return [`${event.rows.toLocaleString("en")} vectors are already there`];
     case "truncated":

@@ -38,15 +38,20 @@ export async function buildDocuments(options: BuildDocumentsOptions): Promise<In
     try {
       const pace = new Pace();
       let batch: PlacedDocument[] = [];
+      const tell = (bytes: number) => {
+        const { count } = writer;
+        const words = count === 0 ? "" : `${count.toLocaleString("en")} passages, ${pace.words(count)}`;
+        onProgress(bytes, stream.totalBytes, words);
+      };
       const flush = async () => {
         signal?.throwIfAborted();
         await writer.append(batch);
         await skipped.flush();
         batch = [];
-        const { count } = writer;
-        const words = `${count.toLocaleString("en")} passages, ${pace.words(count)}`;
-        onProgress(Math.min(stream.bytesRead(), stream.totalBytes), stream.totalBytes, words);
+        // Readers are ahead of the passages that they give: the whole is told at the end.
+        tell(Math.min(stream.bytesRead(), stream.totalBytes - 1));
       };
+      tell(0);
       for await (const placed of stream) {
         batch.push(placed);
         if (batch.length === batchDocuments) await flush();
@@ -54,6 +59,7 @@ export async function buildDocuments(options: BuildDocumentsOptions): Promise<In
       if (batch.length > 0) await flush();
       const { count, idsSha256, documentsSha256 } = await writer.finish();
       await skipped.finish();
+      tell(stream.totalBytes);
       if (count === 0) throw new DataError(`holds no passage: all ${skipped.count} were unusable`, { file: paths.join(", ") });
       return { count, idsSha256, documentsSha256, skipped: skipped.count };
     } finally {

@@ -104,7 +104,9 @@ describe("buildIndex", () => {
     const manifest = await buildIndex({ config, folder: index });
     const before = contents(index);
     writeFileSync(join(index, "build.json"), '{"formatVersion":1}');
-    expect(await buildIndex({ config, folder: index })).toEqual(manifest);
+    const events: BuildEvent[] = [];
+    expect(await buildIndex({ config, folder: index, onEvent: (event) => events.push(event) })).toEqual(manifest);
+    expect(events).toEqual([{ kind: "unchanged" }]);
     expect(contents(index)).toEqual(before);
 
     const wider = retrievalConfig({ corpus, embedder: { kind: "hashed", dimensions: 64 }, index: { folder: index } });

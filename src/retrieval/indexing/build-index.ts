@@ -36,7 +36,10 @@ export async function buildIndexFrom(options: BuildIndexOptions, imported: Impor
     if (fresh) await clearIndexFolder(folder);
     await removeTemporaries(folder);
     const finished = await finishedIndex(folder, config, sources);
-    if (finished !== undefined) return finished;
+    if (finished !== undefined) {
+      options.onEvent?.({ kind: "unchanged" });
+      return finished;
+    }
     const { format, skipBad, passageWords } = config;
     const journal = await BuildJournal.open(folder, { ...contentSettings(settings), format, skipBad, passageWords }, sources);
     if (journal.state.done.length > 0) options.onEvent?.({ kind: "resumed", done: journal.state.done });

@@ -31,6 +31,8 @@ export type BuildEvent =
   | { readonly kind: "estimate"; readonly estimate: IndexEstimate }
   /** An unfinished build goes on; these parts of it are complete. */
   | { readonly kind: "resumed"; readonly done: readonly FinishedPart[] }
+  /** The folder holds the finished index already. */
+  | { readonly kind: "unchanged" }
   /** An earlier build left vectors of this many rows. */
   | { readonly kind: "kept"; readonly rows: number }
   | { readonly kind: "documents"; readonly count: number; readonly skipped: number }
