@@ -131,11 +131,13 @@ async function* filesBelow(folder: string, visited: Set<string>): AsyncGenerator
   }
 }
 
-/** The deepest folder that holds all of these (absolute paths). */
+/** The deepest folder that holds all of these (absolute paths); of paths on several drives, a drive. */
 function sharedFolder(folders: readonly string[]): string {
   let shared = folders[0] ?? sep;
   for (const folder of folders) {
-    while (folder !== shared && !folder.startsWith(shared.endsWith(sep) ? shared : shared + sep)) shared = dirname(shared);
+    while (folder !== shared && !folder.startsWith(shared.endsWith(sep) ? shared : shared + sep) && dirname(shared) !== shared) {
+      shared = dirname(shared);
+    }
   }
   return shared;
 }

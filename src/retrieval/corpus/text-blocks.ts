@@ -79,7 +79,7 @@ function frontMatter(markdown: string): { readonly fields: { readonly title?: un
   if (block !== undefined) {
     try {
       const fields: unknown = parse(yaml, { logLevel: "error" });
-      if (typeof fields === "object" && fields !== null) return { fields, body: markdown.slice(block.length) };
+      if (typeof fields === "object" && fields !== null && !Array.isArray(fields)) return { fields, body: markdown.slice(block.length) };
     } catch {
       // Not YAML: text between two rules.
     }

@@ -65,6 +65,7 @@ quill --go
     expect(await documents("rules.md", "---\n\nBetween two rules.\n\n---\nAfter.")).toMatchObject([
       { title: "rules", text: expect.stringMatching(/Between two rules\.\nAfter\./) },
     ]);
+    expect(await documents("list.md", "---\n- one\n- two\n---\nAfter.")).toMatchObject([{ title: "list", text: "- one\n- two\nAfter." }]);
     expect(await documents("empty-matter.md", "---\n---\nAfter.")).toMatchObject([{ title: "empty-matter", text: "After." }]);
   });
 });
