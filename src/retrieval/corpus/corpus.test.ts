@@ -39,8 +39,9 @@ describe("loadCorpus", () => {
     ["[1]", "expected a JSON object, got [1]"],
     ['{"text":"x"}', "id must be a non-empty string or a whole number, got nothing"],
     ['{"id":7.5,"text":"x"}', "id must be a non-empty string or a whole number, got 7.5"],
-    ['{"id":"2","text":" "}', 'text must be a non-empty string, got " " (id 2)'],
-    ['{"id":"2","title":["x"],"text":"x"}', 'title must be a string, got ["x"] (id 2)'],
+    ['{"id":"2","text":" "}', 'text must be a non-empty string, got " " (id "2")'],
+    ['{"id":"2","title":["x"],"text":"x"}', 'title must be a string, got ["x"] (id "2")'],
+    ['{"id":"\\u001b[2J","text":""}', 'text must be a non-empty string, got "" (id "\\u001b[2J")'],
     ['{"id":"1","text":"x"}', 'id "1" is already used in line 1'],
     ['{"id":1,"text":"x"}', 'id "1" is already used in line 1'],
   ])("names the line of %s", async (line, message) => {

@@ -41,7 +41,7 @@ describe("dprEntries", () => {
     expect(shown(all)).toEqual([
       [2, "expected 3 columns (id, text, title) between tabs, got 2: correct the line"],
       [3, expect.stringContaining("a field opens with a double quote that is not closed on its line")],
-      [4, 'text must be a non-empty string, got " " (id 3): remove the passage or fill it'],
+      [4, 'text must be a non-empty string, got " " (id "3"): remove the passage or fill it'],
       [5, 'id must be a non-empty string or a whole number, got "": give every passage an id'],
       { id: "5", title: "", text: "five" },
     ]);

@@ -35,12 +35,12 @@ export function toEntry(
   const content = record[textField];
   const title = record["title"] ?? "";
   if (typeof title !== "string") {
-    return { place, reason: `title must be a string, got ${shown(title)} (id ${id}): quote it or leave it out` };
+    return { place, reason: `title must be a string, got ${shown(title)} (id ${shown(id)}): quote it or leave it out` };
   }
   const parts = typeof content === "string" ? titleAndText(textField, title, content) : undefined;
   if (parts === undefined || parts.text.trim() === "") {
     const value = shown(content ?? undefined);
-    return { place, reason: `${textField} must be a non-empty string, got ${value} (id ${id}): remove the passage or fill it` };
+    return { place, reason: `${textField} must be a non-empty string, got ${value} (id ${shown(id)}): remove the passage or fill it` };
   }
   return { document: { id, ...parts }, place };
 }

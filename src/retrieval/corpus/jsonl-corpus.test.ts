@@ -99,7 +99,7 @@ describe("bad lines", () => {
     expect(all.map((entry) => [entry.place.line, "document" in entry ? entry.document.id : entry.reason])).toEqual([
       [1, "1"],
       [2, expect.stringMatching(/^not valid JSON \(.*\): one JSON object a line is expected$/)],
-      [4, "text must be a non-empty string, got nothing (id 2): remove the passage or fill it"],
+      [4, 'text must be a non-empty string, got nothing (id "2"): remove the passage or fill it'],
       [5, "id must be a non-empty string or a whole number, got true: give every passage an id"],
       [6, 'id must be a non-empty string or a whole number, got " ": give every passage an id'],
       [7, "3"],

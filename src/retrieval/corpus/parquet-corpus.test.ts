@@ -53,11 +53,11 @@ describe("parquetEntries", () => {
       { id: "a", title: "A", text: "one" },
       { id: "b", title: "", text: "two" },
       [3, "id must be a non-empty string or a whole number, got nothing: give every passage an id"],
-      [4, "text must be a non-empty string, got nothing (id d): remove the passage or fill it"],
+      [4, 'text must be a non-empty string, got nothing (id "d"): remove the passage or fill it'],
     ]);
     const [fine, bad] = (await read(fixture("latin1.parquet"))).entries;
     expect(fine).toMatchObject({ document: { id: "a", text: "fine" } });
-    expect(bad).toMatchObject({ place: { line: 2 }, reason: expect.stringContaining('got "bytes that are not UTF-8" (id b)') });
+    expect(bad).toMatchObject({ place: { line: 2 }, reason: expect.stringContaining('got "bytes that are not UTF-8" (id "b")') });
   });
 
   it("names the columns where text or id is missing", async () => {
