@@ -2,13 +2,8 @@
 import type { Worker } from "node:worker_threads";
 import type { Metric } from "../../config.ts";
 import { InfrastructureError } from "../../errors.ts";
-import {
-  type ExactWorkerAnswer,
-  type ExactWorkerCall,
-  type ExactWorkerData,
-  fromPlainError,
-  fromPlainHits,
-} from "./exact-vectors-protocol.ts";
+import { fromPlainError } from "../../threads/plain-error.ts";
+import { type ExactWorkerAnswer, type ExactWorkerCall, type ExactWorkerData, fromPlainHits } from "./exact-vectors-protocol.ts";
 import type { Hit, VectorIndex } from "./vector-index.ts";
 
 /** The worker's next answer. */

@@ -1,6 +1,6 @@
 /** What crosses the thread between an exact index and its worker: plain data only. */
 import type { Metric } from "../../config.ts";
-import { DataError, InfrastructureError } from "../../errors.ts";
+import type { PlainError } from "../../threads/plain-error.ts";
 import type { Hit } from "./vector-index.ts";
 
 /** Handed to the worker when it starts. */
@@ -22,10 +22,7 @@ export interface ExactWorkerCall {
 }
 
 /** The first answer tells what was opened; later ones what was found. */
-export type ExactWorkerAnswer =
-  | { readonly rows: number; readonly inMemory: boolean }
-  | PlainHits
-  | { readonly error: { readonly name: string; readonly message: string } };
+export type ExactWorkerAnswer = { readonly rows: number; readonly inMemory: boolean } | PlainHits | { readonly error: PlainError };
 
 /** Hits of many queries, one after the other. */
 export interface PlainHits {
@@ -46,9 +43,4 @@ export function toPlainHits(found: readonly (readonly Hit[])[]): PlainHits {
 export function fromPlainHits({ counts, hitRows, scores }: PlainHits): Hit[][] {
   let place = 0;
   return counts.map((count) => Array.from({ length: count }, () => ({ row: hitRows[place] as number, score: scores[place++] as number })));
-}
-
-/** An error that crossed the thread: of the same class where callers tell classes apart. */
-export function fromPlainError({ name, message }: { readonly name: string; readonly message: string }): Error {
-  return name === "DataError" ? new DataError(message) : new InfrastructureError(message);
 }

@@ -63,7 +63,9 @@ export function approximationError(metric: Metric, dimensions: number, rowNorm: 
   // What underflows.
   const least = dimensions * 2 ** -124;
   if (metric === "cosine") return rounding;
-  return rounding * rowNorm * (metric === "l2" ? rowNorm + queryNorm : queryNorm) + least;
+  if (metric === "inner-product") return rounding * rowNorm * queryNorm + least;
+  // Where rows are next to nothing beside the query, the true score's own rounding counts.
+  return rounding * rowNorm * (rowNorm + queryNorm) + 2 ** -50 * queryNorm ** 2 + least;
 }
 
 /** The score of a row, in double precision and a fixed order of operations: the same in every batch, on every machine. */

@@ -1,4 +1,5 @@
 import type { Metric } from "../../config.ts";
+import { InfrastructureError } from "../../errors.ts";
 import { type BlockProducts, createBlockProducts } from "./exact-vectors-graph.ts";
 import { approximateScore, approximationError, type BlockFacts, dotProduct, exactScore, factsOf } from "./exact-vectors-rows.ts";
 import { BestRows, Candidates } from "./exact-vectors-top.ts";
@@ -46,7 +47,7 @@ export class ExactScan {
     });
     const transposed = this.transposed(searches);
     for await (const block of this.vectors.blocks()) {
-      if (stopped()) throw new Error("the index was closed");
+      if (stopped()) throw new InfrastructureError(`${this.vectors.file}: the index was closed`);
       await this.scan(block, searches, transposed);
     }
     return searches.map(({ best }) => best.hits());

@@ -1,5 +1,7 @@
 /** The worker thread of an exact index: owns the file, serves one call after the other. */
 import { parentPort, workerData } from "node:worker_threads";
+import { DataError, InfrastructureError } from "../../errors.ts";
+import { toPlainError } from "../../threads/plain-error.ts";
 import { type ExactWorkerAnswer, type ExactWorkerCall, type ExactWorkerData, toPlainHits } from "./exact-vectors-protocol.ts";
 import { ExactScan } from "./exact-vectors-scan.ts";
 import { StoredVectors } from "./stored-vectors.ts";
@@ -8,12 +10,11 @@ const port = parentPort;
 if (port === null) throw new Error("exact-vectors-worker.ts runs in a worker thread: use openExactIndex");
 
 const answer = (message: ExactWorkerAnswer) => port.postMessage(message);
-const fail = (error: unknown) => {
-  const { name, message } = error instanceof Error ? error : new Error(String(error));
-  answer({ error: { name, message } });
-};
-
 const { file, dimensions, metric, threads, memoryBytes, rows, closed } = workerData as ExactWorkerData;
+const fail = (error: unknown) => {
+  const isTold = error instanceof DataError || error instanceof InfrastructureError;
+  answer({ error: toPlainError(isTold ? error : new InfrastructureError(`${file}: vectors can't be searched: ${error}`)) });
+};
 const closing = new Int32Array(closed);
 const stopped = () => Atomics.load(closing, 0) !== 0;
 

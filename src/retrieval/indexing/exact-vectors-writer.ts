@@ -12,9 +12,10 @@ import type { VectorWriter } from "./vector-index.ts";
 export async function openExactWriter(file: string, dimensions: number): Promise<VectorWriter> {
   if (!Number.isInteger(dimensions) || dimensions < 1)
     throw new RangeError(`dimensions: expected a positive whole number, got ${dimensions}`);
+  let handle: FileHandle | undefined;
   try {
     // Not "a": positions are ours, so that what a failed write leaves can be overwritten.
-    const handle = await open(file, "r+").catch((error: NodeJS.ErrnoException) => {
+    handle = await open(file, "r+").catch((error: NodeJS.ErrnoException) => {
       if (error.code === "ENOENT") return open(file, "wx+");
       throw error;
     });
@@ -25,6 +26,7 @@ export async function openExactWriter(file: string, dimensions: number): Promise
     await syncFolder(dirname(file));
     return new ExactWriter(file, handle, dimensions, rows);
   } catch (error) {
+    await handle?.close();
     throw failed(file, error);
   }
 }
