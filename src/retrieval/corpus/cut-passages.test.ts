@@ -1,11 +1,11 @@
 import fc from "fast-check";
 import { describe, expect, it } from "vitest";
-import { cutPassages, type TextBlock, wordsOf } from "./cut-passages.ts";
+import { cutPassages, spacedWords, type TextBlock } from "./cut-passages.ts";
 
 const sentence = (words: number, name = "w") => `${Array.from({ length: words }, (_, index) => `${name}${index}`).join(" ")}.`;
 const paragraph = (...lengths: readonly number[]) => ({ text: lengths.map((length) => capitalised(sentence(length))).join(" ") });
 const capitalised = (text: string) => `${text.slice(0, 1).toUpperCase()}${text.slice(1)}`;
-const sizes = (blocks: readonly TextBlock[], words: number) => cutPassages(blocks, words).map(({ text }) => wordsOf(text).length);
+const sizes = (blocks: readonly TextBlock[], words: number) => cutPassages(blocks, words).map(({ text }) => spacedWords(text).length);
 
 describe("cutPassages", () => {
   it("ends passages at sentence borders, where they come nearest to the number of words", () => {
@@ -97,11 +97,11 @@ describe("cutPassages", () => {
   });
 });
 
-describe("wordsOf", () => {
+describe("spacedWords", () => {
   it("gives the text back when joined", () => {
     fc.assert(
       fc.property(fc.string({ unit: "grapheme" }), (text) => {
-        expect(wordsOf(text).join("").trim()).toBe(text.trim());
+        expect(spacedWords(text).join("").trim()).toBe(text.trim());
       }),
     );
   });

@@ -90,7 +90,7 @@ function* piecesOf(blocks: readonly TextBlock[], passageWords: number): Generato
 
 function* sentenceParts(text: string, passageWords: number): Generator<{ text: string; words: number }> {
   for (const sentence of sentencesOf(text)) {
-    const words = wordsOf(sentence);
+    const words = spacedWords(sentence);
     const parts = Math.ceil(words.length / passageWords);
     for (let part = 0; part < parts; part++) {
       const start = Math.round((part * words.length) / parts);
@@ -112,7 +112,7 @@ function* sentencesOf(text: string): Generator<string> {
 }
 
 /** The words of a text, each with the white space and punctuation after it: joined, they are the text again. */
-export function wordsOf(text: string): string[] {
+export function spacedWords(text: string): string[] {
   const words: string[] = [];
   for (const run of text.match(/\s*\S+\s*/gu) ?? []) {
     for (const word of unspaced.test(run) ? dictionaryWords(run) : [run]) {

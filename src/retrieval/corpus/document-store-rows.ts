@@ -22,7 +22,7 @@ export async function readRows({ folder, texts, offsets }: StoreHandles, from: n
   const startOf = (index: number) => Number(starts.readBigUInt64LE(index * offsetBytes));
   const begin = startOf(0);
   const length = startOf(to - from) - begin;
-  if (length <= 0 || length > longestRead) throw damaged();
+  if (length <= 0 || length > longestRead || !Number.isSafeInteger(begin)) throw damaged();
   const lines = await readExactly(texts, length, begin, damaged);
   return Array.from({ length: to - from }, (_, index) => {
     try {

@@ -27,7 +27,7 @@ export async function* fileBytes(file: string, onRead: (bytes: number) => void =
     else if (compression === "zstd") yield* unzstd(chunks, file);
     else yield* chunks;
   } catch (error) {
-    throw isSystemError(error) && !(error instanceof DataError) ? unreadable(file, error) : error;
+    throw isSystemError(error) ? unreadable(file, error) : error;
   } finally {
     await handle.close();
   }
