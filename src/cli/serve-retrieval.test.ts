@@ -4,7 +4,7 @@ import { mkdtempSync, rmSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { fileURLToPath } from "node:url";
-import { afterAll, afterEach, describe, expect, it } from "vitest";
+import { afterAll, afterEach, describe, expect, it, vi } from "vitest";
 import { cosearch } from "../../test/fixtures/cli/tiny-project.ts";
 import { documents } from "../../test/fixtures/training/tiny-world.ts";
 
@@ -59,7 +59,8 @@ describe("cosearch serve retrieval", () => {
     expect(busy.stderr).toContain(`port ${port} of 127.0.0.1 is in use by another program`);
 
     child.kill("SIGTERM");
-    const [code] = (await once(child, "exit")) as [number];
+    // Not "exit": its last words may still be on their way.
+    const [code] = (await once(child, "close")) as [number];
     expect(code).toBe(0);
     expect(text.stderr).toContain("stopping");
     expect(text.stdout + text.stderr).not.toContain("sesame");
@@ -69,7 +70,8 @@ describe("cosearch serve retrieval", () => {
   it("warns when everyone can search, and tells where it listens", async () => {
     const { line, text } = await start(["--corpus", corpus, "--kind", "bm25", "--port", "0", "--host", "0.0.0.0"]);
     expect(line).toMatch(/^serving bm25 over 6 passages in memory at http:\/\/0\.0\.0\.0:\d+ \(POST \/retrieve/);
-    expect(text.stderr).toMatch(/warning: anyone who reaches 0\.0\.0\.0 can search here: set serving\.tokenVariable/);
+    const warning = /warning: anyone who reaches 0\.0\.0\.0 can search here: set serving\.tokenVariable/;
+    await vi.waitFor(() => expect(text.stderr).toMatch(warning), { timeout: 20_000 });
   }, 30_000);
 
   it.each([

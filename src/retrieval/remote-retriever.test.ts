@@ -75,8 +75,9 @@ describe("remoteRetriever", () => {
       if (count === 1) response.destroy();
       return count <= 2;
     });
-    expect(ids(await client(url, { timeoutSeconds: 0.1 }).search(["a"], 1))).toEqual([["a"]]);
-    expect(asked).toHaveLength(3);
+    expect(ids(await client(url, { timeoutSeconds: 0.2, retries: 20 }).search(["a"], 1))).toEqual([["a"]]);
+    // On a busy machine a good answer may come too late as well.
+    expect(asked.length).toBeGreaterThanOrEqual(3);
   });
 
   it("waits as long as the server asks", async () => {
@@ -157,8 +158,14 @@ describe("remoteRetriever", () => {
   it("keeps at most `concurrency` requests under way", async () => {
     let current = 0;
     let most = 0;
+    let release: () => void = () => undefined;
+    const three = new Promise<void>((resolve) => {
+      release = resolve;
+    });
     const { url, asked } = await server(async () => {
       most = Math.max(most, ++current);
+      if (current === 3) release();
+      await three;
       await new Promise((resolve) => setTimeout(resolve, 5));
       current--;
       return false;

@@ -3,13 +3,17 @@ import { ConfigError } from "../errors.ts";
 
 /**
  * Lets a server listen.
+ * @param onError Told when a connection can't be accepted later; the server goes on.
  * @throws ConfigError naming host, port and fix when it can't.
  */
-export async function listen(server: Server, host: string, port: number): Promise<void> {
+export async function listen(server: Server, host: string, port: number, onError: (error: Error) => void): Promise<void> {
   await new Promise<void>((resolve, reject) => {
-    server.once("error", (error) => reject(problemOf(error, host, port)));
+    const refused = (error: Error) => reject(problemOf(error, host, port));
+    server.once("error", refused);
     server.listen({ host, port }, () => {
-      server.removeAllListeners("error");
+      server.off("error", refused);
+      // Without a listener the error would end the process.
+      server.on("error", onError);
       resolve();
     });
   });

@@ -32,20 +32,19 @@ export function parseRequest(body: Uint8Array, limits: RequestLimits): Required<
       throw new BadRequestError(`queries[${index}]: ${query.length} characters are too many: send at most ${maxQueryCharacters}`);
     }
   }
-  const isTopK =
-    topk === undefined || topk === null || (typeof topk === "number" && Number.isInteger(topk) && topk >= 1 && topk <= maxTopK);
-  if (!isTopK)
+  const passagesEach = topk ?? defaultTopK;
+  if (typeof passagesEach !== "number" || !Number.isInteger(passagesEach) || passagesEach < 1 || passagesEach > maxTopK)
     throw new BadRequestError(`topk: expected a whole number from 1 to ${maxTopK}, or null for ${defaultTopK}, got ${shown(topk)}`);
   if (returnScores !== undefined && returnScores !== null && typeof returnScores !== "boolean") {
     throw new BadRequestError(`return_scores: expected true or false, got ${shown(returnScores)}`);
   }
-  const passages = queries.length * ((topk as number | null | undefined) ?? defaultTopK);
+  const passages = queries.length * passagesEach;
   if (passages > maxPassages) {
     throw new BadRequestError(`queries times topk: ${passages} passages are too many for one answer: ask for at most ${maxPassages}`);
   }
   return {
     queries: (queries as string[]).map((query) => query.replace(/\p{Surrogate}/gu, "\ufffd")),
-    topk: (topk as number | null | undefined) ?? defaultTopK,
+    topk: passagesEach,
     return_scores: returnScores === true,
   };
 }

@@ -1,9 +1,11 @@
-import { connect } from "node:net";
-import { afterEach, describe, expect, it } from "vitest";
+import { createServer } from "node:http";
+import { type AddressInfo, connect } from "node:net";
+import { afterEach, describe, expect, it, vi } from "vitest";
 import { ConfigError, InfrastructureError } from "../errors.ts";
 import { remoteRetriever } from "../retrieval/remote-retriever.ts";
 import { bm25Retriever, type Retriever } from "../retrieval/retriever.ts";
 import type { Document } from "../types.ts";
+import { listen } from "./listen.ts";
 import { createRetrievalServer, type RetrievalServer, type RetrievalServerOptions } from "./retrieval-server.ts";
 
 const documents: readonly Document[] = [
@@ -32,16 +34,23 @@ async function outcome(response: Response): Promise<[status: number, error: stri
 }
 const metricsOf = async (url: string) => (await fetch(`${url}/metrics`)).text();
 
-/** A retriever whose searches end when `release` is called. */
+/** A retriever whose searches end when `release` is called; `asked` resolves when the first begins. */
 function held() {
   let release: () => void = () => undefined;
+  let begin: () => void = () => undefined;
   const released = new Promise<void>((resolve) => {
     release = resolve;
   });
-  const retriever: Retriever = { name: "held", search: (queries, topK) => released.then(() => bm25.search(queries, topK)) };
-  return { retriever, release };
+  const asked = new Promise<void>((resolve) => {
+    begin = resolve;
+  });
+  const search: Retriever["search"] = async (queries, topK) => {
+    begin();
+    await released;
+    return bm25.search(queries, topK);
+  };
+  return { retriever: { name: "held", search } satisfies Retriever, asked, release };
 }
-const turn = () => new Promise((resolve) => setTimeout(resolve, 30));
 
 describe("POST /retrieve", () => {
   it("answers with documents and scores, or documents alone", async () => {
@@ -148,10 +157,10 @@ describe("POST /retrieve", () => {
   });
 
   it("refuses what is too much with 503 and Retry-After", async () => {
-    const { retriever, release } = held();
+    const { retriever, asked, release } = held();
     const { url } = await serve(retriever, { maxWaiting: 1 });
     const first = post(url, { queries: ["norway"] });
-    await turn();
+    await asked;
     const second = await post(url, { queries: ["italy"] });
     expect([second.status, second.headers.get("retry-after")]).toEqual([503, "1"]);
     release();
@@ -184,16 +193,15 @@ describe("the server", () => {
   });
 
   it("frees the place of a client that goes away", async () => {
-    const { retriever, release } = held();
+    const { retriever, asked, release } = held();
     const { url } = await serve(retriever, { maxWaiting: 1 });
     const controller = new AbortController();
     const gone = fetch(`${url}/retrieve`, { method: "POST", headers: json, body: '{"queries": ["norway"]}', signal: controller.signal });
-    await turn();
+    await asked;
     controller.abort();
     await expect(gone).rejects.toThrow();
-    await turn();
+    await vi.waitFor(async () => expect(await metricsOf(url)).toContain("cosearch_requests_waiting 0"), { timeout: 30_000 });
     const next = post(url, { queries: ["italy"] });
-    await turn();
     release();
     expect((await next).status).toBe(200);
     expect(await metricsOf(url)).toContain('cosearch_http_requests_total{route="/retrieve",code="499"} 1');
@@ -215,10 +223,10 @@ describe("the server", () => {
   });
 
   it("finishes what is under way when it stops, and accepts nothing new", async () => {
-    const { retriever, release } = held();
+    const { retriever, asked, release } = held();
     const { url, server } = await serve(retriever);
     const underWay = post(url, { queries: ["norway"] });
-    await turn();
+    await asked;
     const stopped = server.close();
     await expect(post(url, { queries: ["italy"] })).rejects.toThrow();
     expect((await server.fetch(new Request("http://x/retrieve", { method: "POST", headers: json, body: "{}" }))).status).toBe(503);
@@ -230,11 +238,24 @@ describe("the server", () => {
   });
 
   it("stops in time even when a search does not end", async () => {
-    const { url, server } = await serve(held().retriever);
+    const { retriever, asked } = held();
+    const { url, server } = await serve(retriever);
     const underWay = expect(post(url, { queries: ["norway"] })).rejects.toThrow();
-    await turn();
+    await asked;
     await server.close(0.05);
     await underWay;
+  });
+
+  it("goes on when a connection can't be accepted", async () => {
+    const told: Error[] = [];
+    const server = createServer((_, response) => response.end("here"));
+    await listen(server, "127.0.0.1", 0, (error) => told.push(error));
+    server.emit("error", new Error("accept ENFILE"));
+    const { port } = server.address() as AddressInfo;
+    expect(await (await fetch(`http://127.0.0.1:${port}`)).text()).toBe("here");
+    expect(told.map(({ message }) => message)).toEqual(["accept ENFILE"]);
+    server.closeAllConnections();
+    server.close();
   });
 
   it("names a busy port, and a host that is not ours", async () => {

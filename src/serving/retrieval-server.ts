@@ -25,7 +25,7 @@ export interface RetrievalServerOptions extends Partial<Omit<ServingConfig, "hos
   readonly concurrentSearches?: number;
   /** Seconds that a client has to send a whole request. Default 30. */
   readonly requestSeconds?: number;
-  /** Told why the retriever failed, once a request. */
+  /** Told why the retriever failed, once a request, and when a connection can't be accepted. */
   readonly onFailure?: (error: unknown) => void;
 }
 
@@ -71,6 +71,7 @@ export function createRetrievalServer(retriever: Retriever, options: RetrievalSe
     concurrentSearches,
     onBatch: metrics.batch,
   });
+  const onFailure = options.onFailure ?? (() => undefined);
   let stopping = false;
   const app = retrievalApp({
     retriever,
@@ -87,7 +88,7 @@ export function createRetrievalServer(retriever: Retriever, options: RetrievalSe
     token: options.token,
     documents: options.documents,
     isStopping: () => stopping,
-    onFailure: options.onFailure ?? (() => undefined),
+    onFailure,
   });
   let server: Server | undefined;
   return {
@@ -105,7 +106,9 @@ export function createRetrievalServer(retriever: Retriever, options: RetrievalSe
       }) as Server;
       // A client that neither reads its answer nor goes away is cut off.
       server.timeout = 300_000;
-      await listen(server, host, port);
+      await listen(server, host, port, (error) => {
+        onFailure(new Error(`a connection can't be accepted (${error.message})`, { cause: error }));
+      });
       const { port: actual } = server.address() as AddressInfo;
       return { url: `http://${host.includes(":") ? `[${host}]` : host}:${actual}`, host, port: actual };
     },
