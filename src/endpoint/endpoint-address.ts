@@ -27,7 +27,12 @@ export function baseAddress(url: string | undefined, section: string): string {
 export function readKey(variable: string): string | undefined {
   const key = process.env[variable]?.trim();
   if (key === undefined || key === "") return undefined;
-  if (!/^[\x21-\x7e]+$/.test(key))
+  if (!fitsHeader(key))
     throw new ConfigError(`the key in the environment variable ${variable} holds characters that no HTTP header may have`);
   return key;
+}
+
+/** Whether an HTTP header may hold this secret. One that it may not would show in the error of the client that tried. */
+export function fitsHeader(secret: string): boolean {
+  return /^[\x21-\x7e]+$/.test(secret);
 }

@@ -52,6 +52,10 @@ describe("patterns", () => {
   });
 });
 
+it("refuses a pattern whose range runs backwards", () => {
+  expect(() => globMatcher("part-[z-a].tsv", { across: true })).toThrow(/pattern "part-\[z-a\]\.tsv": correct the range/);
+});
+
 describe("settings", () => {
   it("finds the cache by the same variables as huggingface_hub", async () => {
     const cache = async (environment: NodeJS.ProcessEnv) => (await hubSettings(environment)).cache;
@@ -59,6 +63,12 @@ describe("settings", () => {
     expect(await cache({ HF_HOME: "/h" })).toBe("/h/hub");
     expect(await cache({ XDG_CACHE_HOME: "/x" })).toBe("/x/huggingface/hub");
     expect(await cache({})).toMatch(/\/\.cache\/huggingface\/hub$/);
+  });
+
+  it("refuses a token and an address that would show a secret when they fail", async () => {
+    await expect(hubSettings({ HF_TOKEN: "hf_secret\nmore" })).rejects.toThrow(/^HF_TOKEN: the Hub's token holds white space/);
+    await expect(hubSettings({ HF_ENDPOINT: "http://me:secret@host" })).rejects.toThrow(/^HF_ENDPOINT: leave user and password out/);
+    await expect(hubSettings({ HF_ENDPOINT: "http://host/?a=b" })).rejects.toThrow(/^HF_ENDPOINT: leave \? and # out/);
   });
 
   it("is offline when told to in any of the usual words", async () => {

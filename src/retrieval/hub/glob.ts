@@ -1,6 +1,9 @@
+import { ConfigError } from "../../errors.ts";
+
 /**
  * Whether a path matches a pattern of `*`, `?` and `[...]`. `across`: `*` also crosses `/`, as in huggingface_hub and `hf download
  * --include`; otherwise only `**` does, as in a shell. A pattern that ends with `/` means all below that folder.
+ * @throws ConfigError for a range that runs backwards, e.g. `[z-a]`.
  */
 export function globMatcher(pattern: string, { across }: { readonly across: boolean }): (path: string) => boolean {
   const whole = pattern.endsWith("/") ? `${pattern}**` : pattern;
@@ -13,8 +16,16 @@ export function globMatcher(pattern: string, { across }: { readonly across: bool
     if (part.startsWith("[") && part.length > 1) return part.replaceAll("\\", "\\\\").replace(/^\[!/, "[^");
     return part.replace(/[.+^${}()|[\]\\]/g, "\\$&");
   });
-  const expression = new RegExp(`^${source}$`, "s");
+  const expression = expressionOf(source, pattern);
   return (path) => expression.test(path);
+}
+
+function expressionOf(source: string, pattern: string): RegExp {
+  try {
+    return new RegExp(`^${source}$`, "s");
+  } catch (error) {
+    throw new ConfigError(`pattern ${JSON.stringify(pattern)}: correct the range in its brackets`, { cause: error });
+  }
 }
 
 /** Whether a path has to be matched rather than taken literally. */

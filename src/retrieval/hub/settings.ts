@@ -1,6 +1,7 @@
 import { readFile } from "node:fs/promises";
 import { homedir } from "node:os";
 import { join } from "node:path";
+import { fitsHeader } from "../../endpoint/endpoint-address.ts";
 import { ConfigError } from "../../errors.ts";
 
 /** Where the Hub is, where its cache lies, and who asks: read from the same environment variables as Python's huggingface_hub. */
@@ -21,7 +22,7 @@ const yes = ["1", "ON", "YES", "TRUE"];
 /**
  * Reads `HF_HUB_CACHE`, `HF_HOME`, `XDG_CACHE_HOME`, `HF_ENDPOINT`, `HF_TOKEN`, `HF_TOKEN_PATH`, `HF_HUB_OFFLINE` and
  * `TRANSFORMERS_OFFLINE`. Without `HF_TOKEN` the token is that of `hf auth login`.
- * @throws ConfigError when `HF_ENDPOINT` is no http(s) address.
+ * @throws ConfigError when `HF_ENDPOINT` is no plain http(s) address, or the token can't be read or sent.
  */
 export async function hubSettings(environment: NodeJS.ProcessEnv = process.env): Promise<HubSettings> {
   const value = (name: string) => environment[name]?.trim() || undefined;
@@ -30,7 +31,7 @@ export async function hubSettings(environment: NodeJS.ProcessEnv = process.env):
   return {
     cache: atHome(value("HF_HUB_CACHE") ?? value("HUGGINGFACE_HUB_CACHE") ?? join(home, "hub")),
     endpoint: endpointOf(value("HF_ENDPOINT")),
-    token: value("HF_TOKEN") ?? value("HUGGING_FACE_HUB_TOKEN") ?? (await tokenIn(tokenFile)),
+    token: sendable(value("HF_TOKEN") ?? value("HUGGING_FACE_HUB_TOKEN"), "HF_TOKEN") ?? sendable(await tokenIn(tokenFile), tokenFile),
     offline: yes.includes((value("HF_HUB_OFFLINE") ?? value("TRANSFORMERS_OFFLINE") ?? "").toUpperCase()),
   };
 }
@@ -43,7 +44,15 @@ function endpointOf(address = "https://huggingface.co"): string {
   if (!URL.canParse(address) || !/^https?:$/.test(new URL(address).protocol)) {
     throw new ConfigError(`HF_ENDPOINT: expected the address of a Hub, e.g. https://huggingface.co, got ${JSON.stringify(address)}`);
   }
+  const { username, password, search, hash } = new URL(address);
+  if (username !== "" || password !== "") throw new ConfigError("HF_ENDPOINT: leave user and password out; HF_TOKEN is for secrets");
+  if (search !== "" || hash !== "") throw new ConfigError("HF_ENDPOINT: leave ? and # out, e.g. https://huggingface.co");
   return address.replace(/\/+$/, "");
+}
+
+function sendable(token: string | undefined, place: string): string | undefined {
+  if (token === undefined || fitsHeader(token)) return token;
+  throw new ConfigError(`${place}: the Hub's token holds white space or other characters that no HTTP header may have: correct it`);
 }
 
 async function tokenIn(file: string): Promise<string | undefined> {
