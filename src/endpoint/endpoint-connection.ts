@@ -2,6 +2,7 @@ import OpenAI, { APIConnectionError, APIError } from "openai";
 import { baseAddress, readKey } from "./endpoint-address.ts";
 import { EndpointFailure, MalformedAnswerError } from "./endpoint-failure.ts";
 import { linkedAbort } from "./linked-abort.ts";
+import { retryAfterSeconds } from "./retry-after.ts";
 
 /** How a server is reached. */
 export interface ConnectionSettings {
@@ -79,7 +80,7 @@ export class EndpointConnection {
     if (error instanceof SyntaxError)
       return new EndpointFailure(`malformed answer: not JSON (${this.withoutKey(error.message)})`, false, 200);
     if (error instanceof APIError && typeof error.status === "number") {
-      const waitSeconds = retryAfter(error.headers?.get("retry-after"));
+      const waitSeconds = retryAfterSeconds(error.headers?.get("retry-after"), mostWaitSeconds);
       const reason = this.withoutKey(error.message.replace(/^\d+ /, ""));
       const fix = this.fix(error.status);
       const message = `answered ${error.status}: ${reason.slice(0, 500)}${fix === undefined ? "" : `: ${fix}`}`;
@@ -104,14 +105,6 @@ export class EndpointConnection {
   private withoutKey(text: string): string {
     return this.key === undefined ? text : text.replaceAll(this.key, "***");
   }
-}
-
-/** Seconds that a Retry-After header, a number of them or a date (RFC 9110, section 10.2.3), asks to wait for. */
-function retryAfter(header: string | null | undefined): number {
-  if (header === null || header === undefined) return 0;
-  const number = Number(header);
-  const seconds = Number.isNaN(number) ? (Date.parse(header) - Date.now()) / 1000 : number;
-  return Number.isFinite(seconds) ? Math.min(mostWaitSeconds, Math.max(0, seconds)) : 0;
 }
 
 /** Messages of an error and what caused it: "fetch failed" alone says nothing. */

@@ -1,4 +1,5 @@
 /** What can go wrong with a request to the Hub, and what to do about it. */
+import { retryAfterSeconds } from "../../endpoint/retry-after.ts";
 import { described, type Repository } from "./repository.ts";
 import type { HubSettings } from "./settings.ts";
 
@@ -34,7 +35,7 @@ export async function failureOf(response: Response, repository: Repository, sett
   if (status === 408 || status === 425 || status === 429 || status >= 500) {
     const limit = status === 429 && settings.token === undefined ? " (requests with a token, HF_TOKEN, have a higher limit)" : "";
     const message = `${settings.endpoint} answered ${status}${reason === "" ? "" : `: ${reason}`}${limit}`;
-    return new HubFailure(message, { isTransient: true, waitSeconds: waitSeconds(headers.get("retry-after")) });
+    return new HubFailure(message, { isTransient: true, waitSeconds: retryAfterSeconds(headers.get("retry-after"), mostWaitSeconds) });
   }
   if (code === "GatedRepo" || (status === 403 && /gated|restricted/i.test(reason))) {
     const login = settings.token === undefined ? "then set HF_TOKEN" : "with the account whose token is set";
@@ -67,12 +68,6 @@ export function connectionFailure(error: unknown, { endpoint, token }: HubSettin
 
 function pageOf({ kind, name }: Repository, { endpoint }: HubSettings): string {
   return `${endpoint}/${kind === "dataset" ? "datasets/" : ""}${name}`;
-}
-
-function waitSeconds(retryAfter: string | null): number {
-  if (retryAfter === null) return 0;
-  const seconds = /^\d+$/.test(retryAfter.trim()) ? Number(retryAfter) : (Date.parse(retryAfter) - Date.now()) / 1000;
-  return Number.isNaN(seconds) ? 0 : Math.min(Math.max(seconds, 0), mostWaitSeconds);
 }
 
 function reasonIn(body: string): string {
