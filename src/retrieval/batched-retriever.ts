@@ -1,5 +1,5 @@
 import type { Candidate } from "../types.ts";
-import type { Retriever } from "./retriever.ts";
+import { outcomesOf, type Retriever } from "./retriever.ts";
 
 interface Waiting {
   readonly query: string;
@@ -18,12 +18,16 @@ export function batchedRetriever(retriever: Retriever): Retriever {
 
   const serve = async (batch: readonly Waiting[], topK: number): Promise<void> => {
     const queries = [...new Set(batch.map(({ query }) => query))];
-    const outcomes = await outcomesOf(retriever, queries, topK);
-    const byQuery = new Map(queries.map((query, index) => [query, outcomes[index]]));
-    for (const { query, resolve, reject } of batch) {
-      const outcome = byQuery.get(query);
-      if (outcome?.status === "fulfilled") resolve(outcome.value);
-      else reject(outcome?.reason ?? new Error(`${retriever.name} returned too few results`));
+    try {
+      const outcomes = await outcomesOf(retriever, queries, topK);
+      const byQuery = new Map(queries.map((query, index) => [query, outcomes[index] as PromiseSettledResult<Candidate[]>]));
+      for (const { query, resolve, reject } of batch) {
+        const outcome = byQuery.get(query) as PromiseSettledResult<Candidate[]>;
+        if (outcome.status === "fulfilled") resolve(outcome.value);
+        else reject(outcome.reason);
+      }
+    } catch (error) {
+      for (const { reject } of batch) reject(error);
     }
   };
 
@@ -51,17 +55,4 @@ export function batchedRetriever(retriever: Retriever): Retriever {
         ),
       ),
   };
-}
-
-async function outcomesOf(
-  retriever: Retriever,
-  queries: readonly string[],
-  topK: number,
-): Promise<readonly PromiseSettledResult<Candidate[]>[]> {
-  try {
-    if (retriever.searchEach) return await retriever.searchEach(queries, topK);
-    return (await retriever.search(queries, topK)).map((value) => ({ status: "fulfilled", value }));
-  } catch (reason) {
-    return queries.map(() => ({ status: "rejected", reason }));
-  }
 }

@@ -1,6 +1,7 @@
 import { setMaxListeners } from "node:events";
 import pLimit from "p-limit";
 import pRetry from "p-retry";
+import { readKey } from "../endpoint/endpoint-address.ts";
 import { ConfigError, InfrastructureError } from "../errors.ts";
 import type { Candidate } from "../types.ts";
 import { QueryCache } from "./query-cache.ts";
@@ -157,12 +158,7 @@ export function remoteRetriever(options: RemoteRetrieverOptions): RemoteRetrieve
 
 function readToken(variable: string | undefined): string | undefined {
   if (variable === undefined) return undefined;
-  const token = process.env[variable]?.trim();
-  if (token === undefined || token === "") {
-    throw new ConfigError(
-      `retrieval.remote.tokenVariable: the environment variable ${variable} is not set: put the server's token into it`,
-    );
-  }
-  if (!/^[\x21-\x7e]+$/.test(token)) throw new ConfigError(`the token in ${variable} holds characters that no HTTP header may have`);
-  return token;
+  const token = readKey(variable);
+  if (token !== undefined) return token;
+  throw new ConfigError(`retrieval.remote.tokenVariable: the environment variable ${variable} is not set: put the server's token into it`);
 }

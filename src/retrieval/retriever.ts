@@ -14,6 +14,22 @@ export interface Retriever {
   searchEach?(queries: readonly string[], topK: number): Promise<PromiseSettledResult<Candidate[]>[]>;
 }
 
+/**
+ * A retriever's outcome for every query, one by one where it can tell them apart.
+ * @throws whatever the whole search failed with.
+ */
+export async function outcomesOf(
+  retriever: Retriever,
+  queries: readonly string[],
+  topK: number,
+): Promise<readonly PromiseSettledResult<Candidate[]>[]> {
+  const outcomes = retriever.searchEach
+    ? await retriever.searchEach(queries, topK)
+    : (await retriever.search(queries, topK)).map((value) => ({ status: "fulfilled", value }) as const);
+  if (outcomes.length === queries.length) return outcomes;
+  throw new Error(`the retriever ${retriever.name} returned ${outcomes.length} lists for ${queries.length} queries`);
+}
+
 /** How many results an in-memory retriever remembers. */
 const defaultCacheSize = 20_000;
 

@@ -1,4 +1,5 @@
 import { createHash, timingSafeEqual } from "node:crypto";
+import { readKey } from "../endpoint/endpoint-address.ts";
 import { ConfigError } from "../errors.ts";
 
 /** Whether an Authorization header holds this token; takes equally long for every header of one length. */
@@ -16,14 +17,9 @@ function digest(text: string): Buffer {
  * @throws ConfigError when the variable is unset or empty, or holds what no HTTP header may have.
  */
 export function readToken(variable: string): string {
-  const token = process.env[variable]?.trim();
-  if (token === undefined || token === "") {
-    throw new ConfigError(
-      `serving.tokenVariable: the environment variable ${variable} is not set: put the token into it, or leave the setting out`,
-    );
-  }
-  if (!/^[\x21-\x7e]+$/.test(token)) {
-    throw new ConfigError(`serving.tokenVariable: the token in ${variable} may hold only visible ASCII characters without spaces`);
-  }
-  return token;
+  const token = readKey(variable);
+  if (token !== undefined) return token;
+  throw new ConfigError(
+    `serving.tokenVariable: the environment variable ${variable} is not set: put the token into it, or leave the setting out`,
+  );
 }

@@ -1,4 +1,4 @@
-import type { Retriever } from "../retrieval/retriever.ts";
+import { outcomesOf, type Retriever } from "../retrieval/retriever.ts";
 import type { Candidate } from "../types.ts";
 
 /** How requests share searches. */
@@ -171,16 +171,4 @@ export class MicroBatcher {
     this.queue = this.queue.filter((piece) => piece.pending !== pending);
     pending.reject(reason);
   }
-}
-
-async function outcomesOf(
-  retriever: Retriever,
-  queries: readonly string[],
-  topK: number,
-): Promise<readonly PromiseSettledResult<Candidate[]>[]> {
-  const outcomes = retriever.searchEach
-    ? await retriever.searchEach(queries, topK)
-    : (await retriever.search(queries, topK)).map((value) => ({ status: "fulfilled", value }) as const);
-  if (outcomes.length === queries.length) return outcomes;
-  throw new Error(`the retriever ${retriever.name} returned ${outcomes.length} lists for ${queries.length} queries`);
 }

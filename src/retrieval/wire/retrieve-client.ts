@@ -1,8 +1,10 @@
 import { setTimeout as sleep } from "node:timers/promises";
+import { MalformedAnswerError } from "../../endpoint/endpoint-failure.ts";
+import { linkedAbort } from "../../endpoint/linked-abort.ts";
 import { ConfigError } from "../../errors.ts";
 import type { Candidate } from "../../types.ts";
 import { connectionFailure, failureOf, RetrieveFailure } from "./retrieve-failure.ts";
-import { fromWire, MalformedAnswerError, type RetrieveRequest } from "./retrieve-wire.ts";
+import { fromWire, type RetrieveRequest } from "./retrieve-wire.ts";
 
 /** Where a retrieval server is, and how to talk to it. */
 export interface RetrieveEndpoint {
@@ -62,15 +64,12 @@ async function post(
   body: string,
   signal: AbortSignal,
 ): Promise<{ readonly status: number; readonly retryAfter: string | null; readonly body: string }> {
-  const controller = new AbortController();
+  const { controller, unlink } = linkedAbort([signal]);
   let timedOut = false;
-  const stop = () => controller.abort();
   const timer = setTimeout(() => {
     timedOut = true;
-    stop();
+    controller.abort();
   }, timeoutSeconds * 1000);
-  signal.addEventListener("abort", stop, { once: true });
-  if (signal.aborted) stop();
   try {
     const response = await fetch(address, {
       method: "POST",
@@ -89,7 +88,7 @@ async function post(
       : connectionFailure(error);
   } finally {
     clearTimeout(timer);
-    signal.removeEventListener("abort", stop);
+    unlink();
   }
 }
 

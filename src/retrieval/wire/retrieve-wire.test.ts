@@ -57,7 +57,7 @@ describe("the wire", () => {
 
   it("leaves out FAISS's fillers and what is beyond topK", () => {
     const item = (id: number, score: number) => ({ document: { id, contents: "x" }, score });
-    const list = answer(item(1, 0.5), item(9, -3.4028234663852886e38), item(2, -4), item(3, -5));
+    const list = answer(item(1, 0.5), item(9, -3.4028234663852886e38), item(2, -4), item(9, 3.4028234663852886e38), item(3, -5));
     expect(fromWire(list, 1, 2)[0]?.map(({ document, rank }) => [document.id, rank])).toEqual([
       ["1", 1],
       ["2", 2],

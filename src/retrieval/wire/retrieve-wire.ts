@@ -3,6 +3,8 @@
  * A passage's `contents` has the title in double quotes as its first line, the text below it.
  */
 import { createHash } from "node:crypto";
+import { isRecord, shown } from "../../endpoint/answer-values.ts";
+import { MalformedAnswerError } from "../../endpoint/endpoint-failure.ts";
 import type { Candidate, Document } from "../../types.ts";
 import { splitContents } from "../corpus/entry.ts";
 
@@ -25,13 +27,11 @@ export interface RetrieveAnswer {
   readonly result: readonly (readonly (WireDocument | { readonly document: WireDocument; readonly score: number })[])[];
 }
 
-/** An answer that is not of this wire. */
-export class MalformedAnswerError extends Error {
-  override readonly name = "MalformedAnswerError";
-}
-
-/** FAISS fills lists that are too short with its lowest number, and Search-R1's server sends the corpus' last passage for it. */
-const fillerScore = -3.4e38;
+/**
+ * FAISS fills lists that are too short with the lowest number there is (the highest where it measures distances), and Search-R1's server
+ * sends the corpus' last passage for it.
+ */
+const fillerScore = 3.4e38;
 
 /** A document as it is sent. A title of several lines becomes one line, because only the first line is read as the title. */
 export function toWire({ id, title, text }: Document): WireDocument {
@@ -51,7 +51,7 @@ export function fromWire(answer: unknown, queries: number, topK: number): Candid
     if (!Array.isArray(list)) throw new MalformedAnswerError(`result[${query}]: expected a list, got ${shown(list)}`);
     const items = list.map((item: unknown, index) => readItem(item, `result[${query}][${index}]`));
     return items
-      .filter(({ score }) => score === undefined || score > fillerScore)
+      .filter(({ score }) => score === undefined || Math.abs(score) < fillerScore)
       .slice(0, topK)
       .map(({ document, score }, index): Candidate => ({ document, score: score ?? 1 / (index + 1), rank: index + 1 }));
   });
@@ -91,13 +91,4 @@ function readId(record: Readonly<Record<string, unknown>>): string | undefined {
 function idOfText({ title, text }: { readonly title: string; readonly text: string }): string {
   const digest = createHash("sha256").update(`${title}\n${text}`).digest("hex");
   return `sha256-${digest.slice(0, 24)}`;
-}
-
-function isRecord(value: unknown): value is Readonly<Record<string, unknown>> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
-}
-
-function shown(value: unknown): string {
-  const text = JSON.stringify(value) ?? "nothing";
-  return text.length > 120 ? `${text.slice(0, 120)}...` : text;
 }
