@@ -1,5 +1,6 @@
 import { constants } from "node:fs";
 import { open, rename, rm } from "node:fs/promises";
+import { linkedAbort } from "../../endpoint/linked-abort.ts";
 import { DataError } from "../../errors.ts";
 import { BlobPart } from "./blob-part.ts";
 import { blobPath } from "./cache-layout.ts";
@@ -77,12 +78,14 @@ async function receive(connection: HubConnection, { file, url, onBytes }: BlobDo
 
 /** One request for the bytes that are missing. */
 async function receiveRest(connection: HubConnection, url: string, file: RepositoryFile, state: BlobPart): Promise<void> {
-  const controller = new AbortController();
-  const signal = AbortSignal.any([connection.signal, controller.signal]);
+  const { controller, unlink } = linkedAbort([connection.signal]);
   const stall = setTimeout(() => controller.abort(), stallSeconds * 1000);
   try {
     const range: Record<string, string> = state.bytes > 0 ? { range: `bytes=${state.bytes}-` } : {};
-    const response = await requestOnce(connection, url, { headers: { "accept-encoding": "identity", ...range }, signal });
+    const response = await requestOnce(connection, url, {
+      headers: { "accept-encoding": "identity", ...range },
+      signal: controller.signal,
+    });
     const from = /^bytes (\d+)-/.exec(response.headers.get("content-range") ?? "")?.[1];
     if (response.status !== 206) await state.restart();
     else if (Number(from) !== state.bytes)
@@ -104,6 +107,7 @@ async function receiveRest(connection: HubConnection, url: string, file: Reposit
     throw connectionFailure(error, connection.settings);
   } finally {
     clearTimeout(stall);
+    unlink();
   }
   if (state.bytes < file.size)
     throw connectionFailure(new Error(`it ended after ${state.bytes} of ${file.size} bytes`), connection.settings);

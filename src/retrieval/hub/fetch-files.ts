@@ -115,7 +115,7 @@ async function lockRepository(
       return await lockFolder(place);
     } catch (error) {
       if (!(error instanceof RunFolderError)) throw error;
-      if (isFirst) onProgress({ kind: "notice", words: `${error.message.split(":")[0]}, which pulls the same: waiting for it` });
+      if (isFirst) onProgress({ kind: "notice", words: `${error.message.split(": ")[0]}, which pulls the same: waiting for it` });
       await sleep(lockPollMilliseconds, undefined, { signal });
     }
   }
@@ -124,7 +124,7 @@ async function lockRepository(
 /** @throws ConfigError when what is missing won't fit. */
 async function checkDisk(storage: string, missing: readonly RepositoryFile[]): Promise<void> {
   const sizes = await Promise.all(
-    missing.map(async ({ hash, size }) => {
+    [...byContent(missing)].map(async ([{ hash, size }]) => {
       const blob = blobPath(storage, hash);
       return Math.max(0, size - ((await sizeOf(blob)) ?? (await sizeOf(`${blob}.incomplete`)) ?? 0));
     }),

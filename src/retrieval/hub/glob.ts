@@ -1,4 +1,5 @@
 import { ConfigError } from "../../errors.ts";
+import type { PullRequest } from "./pull-request.ts";
 
 /**
  * Whether a path matches a pattern of `*`, `?` and `[...]`. `across`: `*` also crosses `/`, as in huggingface_hub and `hf download
@@ -18,6 +19,12 @@ export function globMatcher(pattern: string, { across }: { readonly across: bool
   });
   const expression = expressionOf(source, pattern);
   return (path) => expression.test(path);
+}
+
+/** Tests of which a wanted file passes one; undefined when no files are named. */
+export function fileTests(wanted: PullRequest["files"]): ((path: string) => boolean)[] | undefined {
+  if (wanted === undefined || wanted.length === 0) return undefined;
+  return typeof wanted === "function" ? [wanted] : wanted.map((pattern) => globMatcher(pattern, { across: true }));
 }
 
 function expressionOf(source: string, pattern: string): RegExp {

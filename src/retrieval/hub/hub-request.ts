@@ -1,5 +1,6 @@
 import { setTimeout as sleep } from "node:timers/promises";
 import pRetry from "p-retry";
+import { linkedAbort } from "../../endpoint/linked-abort.ts";
 import { ConfigError, InfrastructureError } from "../../errors.ts";
 import { version } from "../../files/version.ts";
 import { connectionFailure, failureOf, HubFailure } from "./hub-failure.ts";
@@ -57,8 +58,13 @@ export async function withRetries<Result>(
   task: () => Promise<Result>,
   hasProgressed: () => boolean = () => false,
 ): Promise<Result> {
+  let tries = 0;
+  const counted = () => {
+    tries++;
+    return task();
+  };
   try {
-    return await pRetry(task, {
+    return await pRetry(counted, {
       retries,
       minTimeout: backoffMilliseconds,
       maxTimeout: longestBackoffMilliseconds,
@@ -77,9 +83,9 @@ export async function withRetries<Result>(
     if (!(error instanceof HubFailure)) throw error;
     if (error.about.isAbsent === true) throw new AbsentRepositoryError(error.message, { cause: error });
     if (!error.about.isTransient) throw new ConfigError(error.message, { cause: error });
-    const advice = `what has come is kept, the same command goes on; a mirror is named by HF_ENDPOINT, a model or data set may also be
-copied into ${settings.cache} or named by its path`.replace("\n", " ");
-    throw new InfrastructureError(`${repository.name}: ${error.message}, tried ${retries + 1} times: ${advice}`, { cause: error });
+    const mirror = `a mirror is named by HF_ENDPOINT, a model or data set may also be copied into ${settings.cache} or named by its path`;
+    const advice = `what has come is kept, the same command goes on; ${mirror}`;
+    throw new InfrastructureError(`${repository.name}: ${error.message}, tried ${tries} times: ${advice}`, { cause: error });
   }
 }
 
@@ -87,8 +93,9 @@ copied into ${settings.cache} or named by its path`.replace("\n", " ");
 export function patientFetch(connection: HubConnection): typeof fetch {
   return (input) =>
     withRetries(connection, async () => {
-      const limit = AbortSignal.timeout(answerSeconds * 1000);
-      const signal = AbortSignal.any([connection.signal, limit]);
+      const { controller, unlink } = linkedAbort([connection.signal]);
+      const { signal } = controller;
+      const limit = setTimeout(() => controller.abort(), answerSeconds * 1000);
       try {
         const response = await requestOnce(connection, String(input), { headers: { accept: "application/json" }, signal });
         const body = await response.text().catch((error: unknown) => {
@@ -96,8 +103,11 @@ export function patientFetch(connection: HubConnection): typeof fetch {
         });
         return new Response(body, { status: response.status, headers: response.headers });
       } catch (error) {
-        if (!limit.aborted || connection.signal.aborted) throw error;
+        if (!signal.aborted || connection.signal.aborted) throw error;
         throw connectionFailure(new Error(`no answer within ${answerSeconds} s`), connection.settings);
+      } finally {
+        clearTimeout(limit);
+        unlink();
       }
     });
 }

@@ -2,7 +2,7 @@ import { join } from "node:path";
 import { ConfigError } from "../../errors.ts";
 import { cachedCommit, sizeOf, snapshotFiles, snapshotFolder, storageFolder } from "./cache-layout.ts";
 import { defaultFiles, holdWeights } from "./default-files.ts";
-import { globMatcher } from "./glob.ts";
+import { fileTests } from "./glob.ts";
 import { readListing } from "./listing.ts";
 import type { Pulled, PullRequest } from "./pull-request.ts";
 import { described, type Repository, type RepositoryFile } from "./repository.ts";
@@ -22,36 +22,25 @@ export async function pullFromCache(settings: HubSettings, repository: Repositor
   const folder = snapshotFolder(storage, commit);
   const listing = await readListing(storage, commit);
   const present = await snapshotFiles(folder);
+  const tests = fileTests(wanted);
+  const isWanted = (path: string) => tests === undefined || tests.some((test) => test(path));
   if (listing === undefined) {
     // Another client's snapshot: what it lacks can't be told, except where nothing fits.
-    const tests = testsOf(wanted);
     const files = await Promise.all(
-      present
-        .filter((path) => tests === undefined || tests.some((test) => test(path)))
-        .map(async (path) => ({ path, size: (await sizeOf(join(folder, path))) ?? 0, hash: "" })),
+      present.filter(isWanted).map(async (path) => ({ path, size: (await sizeOf(join(folder, path))) ?? 0, hash: "" })),
     );
     if (files.length === 0) throw new ConfigError(`${what}: no wanted file is in the cache (${folder}): ${advice}`);
     return { folder, revision: commit, files, leftOut: [] };
   }
-  const tests = testsOf(wanted);
   // Which of its weights a model is used with was decided when it was pulled.
-  const weights = (path: string) => tests === undefined && repository.kind === "model" && holdWeights([path]) && holdWeights(present);
-  const choice =
-    tests === undefined
-      ? defaultFiles(repository, listing, undefined).files
-      : listing.filter(({ path }) => tests.some((test) => test(path)));
+  const isDecided = (path: string) => tests === undefined && repository.kind === "model" && holdWeights([path]) && holdWeights(present);
+  const choice = tests === undefined ? defaultFiles(repository, listing, undefined).files : listing.filter(({ path }) => isWanted(path));
   const isPresent = new Set(present);
-  const missing = choice.filter(({ path }) => !isPresent.has(path) && !weights(path));
+  const missing = choice.filter(({ path }) => !isPresent.has(path) && !isDecided(path));
   if (missing.length > 0 || choice.length === 0) {
     const names = missing.map(({ path }) => path).join(", ") || "a file that fits";
     throw new ConfigError(`${what}: the cache (${folder}) lacks ${names}: ${advice}`);
   }
-  const files = listing.filter(({ path }) => isPresent.has(path) && (tests === undefined || tests.some((test) => test(path))));
-  const leftOut = listing.filter((file: RepositoryFile) => !files.includes(file));
-  return { folder, revision: commit, files, leftOut };
-}
-
-function testsOf(wanted: PullRequest["files"]): ((path: string) => boolean)[] | undefined {
-  if (wanted === undefined || wanted.length === 0) return undefined;
-  return typeof wanted === "function" ? [wanted] : wanted.map((pattern) => globMatcher(pattern, { across: true }));
+  const isGiven = ({ path }: RepositoryFile) => isPresent.has(path) && isWanted(path);
+  return { folder, revision: commit, files: listing.filter(isGiven), leftOut: listing.filter((file) => !isGiven(file)) };
 }

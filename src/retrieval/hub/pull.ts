@@ -1,8 +1,10 @@
+import { setMaxListeners } from "node:events";
+import { linkedAbort } from "../../endpoint/linked-abort.ts";
 import { ConfigError, RunFolderError } from "../../errors.ts";
 import { snapshotFolder, storageFolder } from "./cache-layout.ts";
 import { defaultFiles, type FileChoice } from "./default-files.ts";
 import { fetchFiles } from "./fetch-files.ts";
-import { globMatcher } from "./glob.ts";
+import { fileTests } from "./glob.ts";
 import type { HubConnection } from "./hub-request.ts";
 import { pullFromCache } from "./pull-from-cache.ts";
 import type { Pulled, PullRequest } from "./pull-request.ts";
@@ -22,37 +24,40 @@ export async function pullRepository(request: PullRequest): Promise<Pulled> {
   const settings = await hubSettings(request.environment);
   const repository = repositoryOf(request.kind, request.name, request.revision);
   if (request.offline ?? settings.offline) return pullFromCache(settings, repository, request.files);
-  const { onProgress = () => {}, signal = new AbortController().signal, backoffMilliseconds = 1000 } = request;
-  // Ends the other downloads when one fails.
-  const own = new AbortController();
+  const { onProgress = () => {}, backoffMilliseconds = 1000 } = request;
+  // Aborted from outside, and when one of the downloads fails, which ends the others.
+  const { controller, unlink } = linkedAbort([request.signal]);
+  setMaxListeners(0, controller.signal);
   const connection: HubConnection = {
     settings,
     repository,
-    signal: AbortSignal.any([signal, own.signal]),
+    signal: controller.signal,
     onRetry: (reason) => onProgress({ kind: "notice", words: `${reason}; trying again` }),
     backoffMilliseconds,
   };
   try {
     const content = await repositoryContent(connection);
     const choice = chosenFiles(repository, content, request.files);
-    await fetchFiles(connection, own, content, choice, onProgress);
+    await fetchFiles(connection, controller, content, choice, onProgress);
     const folder = snapshotFolder(storageFolder(settings.cache, repository), content.commit);
     return { folder, revision: content.commit, ...choice };
   } catch (error) {
-    own.abort();
-    signal.throwIfAborted();
+    controller.abort();
+    request.signal?.throwIfAborted();
     throw isFull(error)
       ? new RunFolderError(`the disk of ${settings.cache} is full: free space, then run the same again; what has come is kept`, {
           cause: error,
         })
       : error;
+  } finally {
+    unlink();
   }
 }
 
 /** @throws ConfigError when a pattern fits no file. */
 function chosenFiles(repository: Repository, { files, architectures }: RepositoryContent, wanted: PullRequest["files"]): FileChoice {
-  if (wanted === undefined || wanted.length === 0) return defaultFiles(repository, files, architectures);
-  const tests = typeof wanted === "function" ? [wanted] : wanted.map((pattern) => globMatcher(pattern, { across: true }));
+  const tests = fileTests(wanted);
+  if (wanted === undefined || tests === undefined) return defaultFiles(repository, files, architectures);
   for (const [index, test] of tests.entries()) {
     if (typeof wanted === "function" || files.some(({ path }) => test(path))) continue;
     const some = files.slice(0, 20).map(({ path }) => path);
