@@ -1,16 +1,17 @@
 import type { Metric } from "../../config.ts";
 import { InfrastructureError } from "../../errors.ts";
+import { Candidates } from "./exact-vectors-candidates.ts";
 import { type BlockProducts, createBlockProducts } from "./exact-vectors-graph.ts";
 import { approximateScore, approximationError, type BlockFacts, dotProduct, exactScore, factsOf } from "./exact-vectors-rows.ts";
-import { BestRows, Candidates } from "./exact-vectors-top.ts";
 import { groupRows, type StoredVectors, type VectorBlock } from "./stored-vectors.ts";
+import { TopHits } from "./top-hits.ts";
 import type { Hit } from "./vector-index.ts";
 
 /** A query under way. */
 interface Search {
   readonly vector: Float32Array;
   readonly norm: number;
-  readonly best: BestRows;
+  readonly best: TopHits;
 }
 
 /**
@@ -42,7 +43,7 @@ export class ExactScan {
    */
   async search(queries: readonly Float32Array[], topK: readonly number[], stopped: () => boolean = () => false): Promise<Hit[][]> {
     const searches = queries.map((vector, index): Search => {
-      const best = new BestRows(Math.min(topK[index] as number, this.vectors.rows));
+      const best = new TopHits(Math.min(topK[index] as number, this.vectors.rows));
       return { vector, norm: Math.sqrt(dotProduct(vector, 0, vector, 0, vector.length)), best };
     });
     const transposed = this.transposed(searches);
@@ -50,7 +51,7 @@ export class ExactScan {
       if (stopped()) throw new InfrastructureError(`${this.vectors.file}: the index was closed`);
       await this.scan(block, searches, transposed);
     }
-    return searches.map(({ best }) => best.hits());
+    return searches.map(({ best }) => best.sorted());
   }
 
   async close(): Promise<void> {
@@ -72,7 +73,7 @@ export class ExactScan {
     const { scores, highest } = await this.products.scores(block, facts.terms, transposed, searches.length);
     searches.forEach(({ vector, norm, best }, query) => {
       const error = approximationError(metric, vectors.dimensions, facts.greatestNorm, norm);
-      const candidates = new Candidates(best.topK, approximateScore(metric, best.floor, norm) - error, error);
+      const candidates = new Candidates(best.topK, approximateScore(metric, best.threshold, norm) - error, error);
       for (let group = 0, place = query; place < highest.length; group++, place += searches.length) {
         if ((highest[place] as number) < candidates.floor) continue;
         const end = Math.min(block.rows, (group + 1) * groupRows);
@@ -81,7 +82,7 @@ export class ExactScan {
           if (score >= candidates.floor) candidates.add(row, score);
         }
       }
-      const offer = (row: number) => best.offer(block.first + row, exactScore(metric, block.values, row, vector, norm));
+      const offer = (row: number) => best.add(block.first + row, exactScore(metric, block.values, row, vector, norm));
       const unclear = new Set(facts.unclear);
       for (const row of candidates.finish()) if (!unclear.has(row)) offer(row);
       for (const row of unclear) offer(row);

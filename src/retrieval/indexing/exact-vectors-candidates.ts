@@ -1,39 +1,3 @@
-import type { Hit } from "./vector-index.ts";
-
-/** The best rows that one query has met so far: higher scores first, equal ones in row order. */
-export class BestRows {
-  private readonly rows: Float64Array;
-  private readonly scores: Float64Array;
-  private count = 0;
-
-  constructor(readonly topK: number) {
-    this.rows = new Float64Array(topK);
-    this.scores = new Float64Array(topK);
-  }
-
-  /** The score that a later row must exceed; minus infinity until there are `topK` rows. */
-  get floor(): number {
-    return this.count < this.topK ? Number.NEGATIVE_INFINITY : (this.scores[this.topK - 1] as number);
-  }
-
-  offer(row: number, score: number): void {
-    const { rows, scores, topK } = this;
-    const comesBefore = (place: number) => score > (scores[place] as number) || (score === scores[place] && row < (rows[place] as number));
-    if (this.count === topK && !comesBefore(topK - 1)) return;
-    let place = Math.min(this.count, topK - 1);
-    while (place > 0 && comesBefore(place - 1)) place--;
-    rows.copyWithin(place + 1, place, topK - 1);
-    scores.copyWithin(place + 1, place, topK - 1);
-    rows[place] = row;
-    scores[place] = score;
-    this.count = Math.min(this.count + 1, topK);
-  }
-
-  hits(): Hit[] {
-    return Array.from({ length: this.count }, (_, place) => ({ row: this.rows[place] as number, score: this.scores[place] as number }));
-  }
-}
-
 /**
  * Rows of one block whose approximate score may bring them among the best. Only what can't be among the `topK` best of the block is
  * dropped: rows that fall behind the k-th by more than twice the error of an approximate score.
