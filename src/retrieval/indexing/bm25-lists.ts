@@ -46,7 +46,8 @@ export class Bm25Lists {
     for (const [word, reading] of this.lists) {
       if (this.bytes <= this.most) return;
       this.lists.delete(word);
-      this.bytes -= (await reading)?.size ?? 0;
+      // One that can't be read is told to whoever asked for it.
+      this.bytes -= (await reading.catch(() => undefined))?.size ?? 0;
     }
   }
 
@@ -59,13 +60,9 @@ export class Bm25Lists {
       if (bytesRead !== bytes.length) throw new RangeError(`${bytesRead} bytes of ${bytes.length}`);
       return new PostingList(bytes, entry.count, this.scale);
     } catch (error) {
-      throw new DataError(
-        `is damaged at byte ${entry.start} (${(error as Error).message}): restore it, or build the index again`,
-        {
-          file: this.file,
-        },
-        { cause: error },
-      );
+      const reason = (error as Error).message;
+      const message = `is damaged at byte ${entry.start} (${reason}): restore it, or build the index again`;
+      throw new DataError(message, { file: this.file }, { cause: error });
     }
   }
 }

@@ -64,8 +64,13 @@ export interface PostingScale {
   readonly lengths: Uint32Array;
 }
 
-/** The norms of an index whose longest row has `longest` words. */
+/**
+ * The norms of an index whose longest row has `longest` words.
+ * @throws RangeError for constants with which a score would not grow with the frequency and fall with the length: bounds would be none.
+ */
 export function normsOf({ k1, b }: { readonly k1: number; readonly b: number }, meanLength: number, longest: number): Float64Array {
+  if (!(k1 >= 0 && Number.isFinite(k1))) throw new RangeError(`BM25: expected k1 to be 0 or more, got ${k1}`);
+  if (!(b >= 0 && b <= 1)) throw new RangeError(`BM25: expected b to be from 0 to 1, got ${b}`);
   return Float64Array.from({ length: longest + 1 }, (_, words) => k1 * (1 - b + (b * words) / meanLength));
 }
 

@@ -45,7 +45,7 @@ export class Bm25Segment {
     }
   }
 
-  /** Writes the words in order, each with its postings, and empties the segment. */
+  /** Writes the words in order, each with its number of postings and, for each, the distance to the row before and the frequency; empties the segment. */
   flush(path: string): void {
     const sorted = [...this.numbers].sort(([left], [right]) => (left < right ? -1 : 1));
     const order = this.byWord();
@@ -56,10 +56,13 @@ export class Bm25Segment {
         file.word(word);
         const end = ends[number] as number;
         file.varint(this.counts[number] as number);
+        let before = 0;
         for (let place = end - (this.counts[number] as number); place < end; place++) {
           const posting = order.postings[place] as number;
-          file.varint(this.rows[posting] as number);
+          const row = this.rows[posting] as number;
+          file.varint(row - before);
           file.varint(this.frequencies[posting] as number);
+          before = row;
         }
         file.drain();
       }
@@ -113,11 +116,15 @@ export class SegmentReader {
   /** Hands over the current word's postings and goes on to the next word. */
   take(each: (row: number, frequency: number) => void): void {
     const count = this.window.ahead(5).varint();
+    let row = 0;
     for (let done = 0; done < count; ) {
       // Two varints take ten bytes at most.
       const batch = Math.min(count - done, 4096);
       const reader = this.window.ahead(batch * 10);
-      for (let index = 0; index < batch; index++) each(reader.varint(), reader.varint());
+      for (let index = 0; index < batch; index++) {
+        row += reader.varint();
+        each(row, reader.varint());
+      }
       done += batch;
     }
     this.advance();

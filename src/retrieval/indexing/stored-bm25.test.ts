@@ -125,6 +125,15 @@ describe("stored BM25", () => {
     expect(await search(["apple"], 1)).toHaveLength(1);
   });
 
+  it.each([
+    [{ k1: -0.1 }, "expected k1 to be 0 or more, got -0.1"],
+    [{ b: 1.5 }, "expected b to be from 0 to 1, got 1.5"],
+    [{ k1: Number.NaN }, "got NaN"],
+  ])("refuses the constants %o", async (constants, message) => {
+    await build(["apple"]);
+    await expect(openStoredBm25(folder, constants)).rejects.toThrow(message);
+  });
+
   it("names the file that is missing or damaged", async () => {
     await expect(openStoredBm25(folder)).rejects.toThrow(/bm25\.json: is missing, so the BM25 index isn't complete/);
     await build(["apple pear", "apple"]);
