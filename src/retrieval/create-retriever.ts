@@ -40,8 +40,7 @@ async function embedderOver({ embedder }: RetrievalConfig, documents: readonly D
   const { kind = "hashed", dimensions, idfPower } = embedder;
   if (kind === "hashed") return HashedEmbedder.fit(documents.map(documentText), { dimensions, idfPower });
   const { openEmbedder } = await import("./embedding/open-embedder.ts");
-  const { resolveModel } = await import("./hub/resolve-model.ts");
-  return openEmbedder(embedder, { resolveModel });
+  return openEmbedder(embedder);
 }
 
 /** Dense and BM25 results by reciprocal rank fusion. */

@@ -25,8 +25,12 @@ export async function openEmbedder(config: EmbedderConfig, options: OpenEmbedder
   if (kind === "onnx") {
     if (model === undefined)
       throw new ConfigError("retrieval.embedder.model is needed by the onnx embedder: a folder or a Hugging Face name");
-    return openOnnxEmbedder(config, await (options.resolveModel ?? resolveModel)(model));
+    return openOnnxEmbedder(config, await (options.resolveModel ?? withGraph)(model));
   }
   if (options.hashedState === undefined) throw new ConfigError("retrieval.embedder: the hashed embedder must first be fitted to a corpus");
   return HashedEmbedder.fromState(options.hashedState);
+}
+
+function withGraph(name: string): Promise<string> {
+  return resolveModel(name, { needsGraph: true });
 }

@@ -76,13 +76,29 @@ describe("resolveModel", () => {
     expect(hub.requests).toHaveLength(before);
   });
 
-  it("uses another client's snapshot when it is whole, and completes it when it isn't", async () => {
-    const snapshot = await foreignSnapshot({ "config.json": "{}", "model-00001-of-00002.safetensors": "1" });
+  const shard = "model-00001-of-00002.safetensors";
+  const otherShard = "model-00002-of-00002.safetensors";
+  const table = JSON.stringify({ weight_map: { a: shard, b: otherShard } });
+  const small = { "config.json": "{}", "tokenizer.json": "{}" };
+
+  it.each<[string, Readonly<Record<string, string>>]>([
+    ["one file of weights", { ...small, "model.safetensors": "1" }],
+    ["all shards", { ...small, [shard]: "1", [otherShard]: "2", "model.safetensors.index.json": table }],
+    ["GGUF, which holds its tokenizer", { "config.json": "{}", "model.gguf": "1" }],
+  ])("uses another client's snapshot with %s, without a request", async (_, files) => {
+    const snapshot = await foreignSnapshot(files);
     expect(await resolveModel("lab/encoder", options())).toBe(snapshot);
     expect(hub.requests).toHaveLength(0);
-    const table = JSON.stringify({ weight_map: { a: "model-00001-of-00002.safetensors", b: "model-00002-of-00002.safetensors" } });
-    await writeFile(join(snapshot, "model.safetensors.index.json"), table);
-    expect(await resolveModel("lab/encoder", options())).toBe(snapshot);
+  });
+
+  it.each<[string, Readonly<Record<string, string>>, { needsGraph?: boolean }]>([
+    ["one shard of two", { ...small, [shard]: "1", "model.safetensors.index.json": table }, {}],
+    ["a shard without the table of contents", { ...small, [shard]: "1" }, {}],
+    ["no tokenizer", { "config.json": "{}", "model.safetensors": "1" }, {}],
+    ["no graph, which is needed", { ...small, "model.safetensors": "1" }, { needsGraph: true }],
+  ])("completes another client's snapshot with %s", async (_, files, needs) => {
+    const snapshot = await foreignSnapshot(files);
+    expect(await resolveModel("lab/encoder", { ...options(), ...needs })).toBe(snapshot);
     expect(await readFile(join(snapshot, "onnx/model.onnx"), "utf8")).toBe("graph");
   });
 

@@ -13,12 +13,18 @@ import { hubSettings } from "./settings.ts";
 export type { ResolveOptions } from "./pull-request.ts";
 export { resolveCorpusPath } from "./resolve-corpus-path.ts";
 
+/** How a model is looked up. */
+export interface ResolveModelOptions extends ResolveOptions {
+  /** Whether the model is used as an ONNX graph: a snapshot that another client left without one is completed. */
+  readonly needsGraph?: boolean;
+}
+
 /**
  * The folder of a model. A path that exists here wins; then the cached snapshot of the Hub's `OWNER/NAME` or `OWNER/NAME@REVISION`, without
  * any request; else it is pulled, unless offline.
  * @throws ConfigError naming both possibilities when it is neither; what `pullRepository` throws.
  */
-export async function resolveModel(nameOrPath: string, options: ResolveOptions = {}): Promise<string> {
+export async function resolveModel(nameOrPath: string, options: ResolveModelOptions = {}): Promise<string> {
   if (await exists(nameOrPath)) return nameOrPath;
   const [name = "", revision, ...rest] = nameOrPath.split("@");
   if (!isRepositoryName(name) || rest.length > 0) {
@@ -29,7 +35,7 @@ export async function resolveModel(nameOrPath: string, options: ResolveOptions =
   const settings = await hubSettings(options.environment);
   const storage = storageFolder(settings.cache, repositoryOf("model", name, revision));
   const commit = await cachedCommit(storage, revision ?? "main");
-  if (commit !== undefined && (await isUsable(storage, commit))) return snapshotFolder(storage, commit);
+  if (commit !== undefined && (await isUsable(storage, commit, options.needsGraph === true))) return snapshotFolder(storage, commit);
   try {
     return (await pullRepository({ ...options, kind: "model", name, revision })).folder;
   } catch (error) {
@@ -49,22 +55,29 @@ async function exists(path: string): Promise<boolean> {
 }
 
 /** Whether a snapshot, perhaps another client's, is a whole model: its configuration, weights with all their shards, its tokenizer. */
-async function isUsable(storage: string, commit: string): Promise<boolean> {
+async function isUsable(storage: string, commit: string, needsGraph: boolean): Promise<boolean> {
   const folder = snapshotFolder(storage, commit);
-  const present = new Set(await snapshotFiles(folder));
-  if (!present.has("config.json") || !holdWeights([...present])) return false;
-  const listed = await readListing(storage, commit);
-  const needed = listed?.map(({ path }) => path).filter((path) => /^(tokenizer(_config)?|modules)\.json$/.test(path)) ?? [];
-  const data =
-    listed?.map(({ path }) => path).filter((path) => present.has(path.replace(/[._]data$/, "")) && /\.onnx[._]data$/.test(path)) ?? [];
-  return [...needed, ...data, ...(await shards(folder, present))].every((path) => present.has(path));
+  const present = await snapshotFiles(folder);
+  if (!present.includes("config.json") || !holdWeights(present)) return false;
+  const listed = (await readListing(storage, commit))?.map(({ path }) => path);
+  if (needsGraph && !present.some(isGraph) && (listed === undefined || listed.some(isGraph))) return false;
+  // What the Hub holds isn't known without a listing, but the tokenizer of all weights except GGUF is in a file of its own.
+  const tokenizer = present.some((path) => path.endsWith(".gguf")) ? [] : ["tokenizer.json"];
+  const needed = listed?.filter((path) => /^(tokenizer(_config)?|modules)\.json$/.test(path)) ?? tokenizer;
+  const data = listed?.filter((path) => /\.onnx[._]data$/.test(path) && present.includes(path.replace(/[._]data$/, ""))) ?? [];
+  return [...needed, ...data, ...(await shards(folder, present))].every((path) => present.includes(path));
+}
+
+function isGraph(path: string): boolean {
+  return path.endsWith(".onnx");
 }
 
 /** Files that the weights' table of contents names: https://huggingface.co/docs/safetensors/index */
-async function shards(folder: string, present: ReadonlySet<string>): Promise<string[]> {
-  if (!present.has("model.safetensors.index.json")) return [];
+async function shards(folder: string, present: readonly string[]): Promise<string[]> {
+  const table = "model.safetensors.index.json";
+  if (!present.includes(table)) return present.some((path) => /^model-\d+-of-\d+\.safetensors$/.test(path)) ? [table] : [];
   try {
-    const { weight_map } = JSON.parse(await readFile(join(folder, "model.safetensors.index.json"), "utf8")) as { weight_map: object };
+    const { weight_map } = JSON.parse(await readFile(join(folder, table), "utf8")) as { weight_map: object };
     return [...new Set(Object.values(weight_map).map(String))];
   } catch {
     // A damaged table is reported where the model is opened.

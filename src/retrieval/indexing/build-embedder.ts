@@ -11,9 +11,7 @@ import type { EmbedderSettings } from "./manifest.ts";
 /** Opens the embedder of an index folder; a hashed one with the statistics that the folder keeps. */
 export async function openIndexEmbedder(folder: string, settings: EmbedderSettings, config: EmbedderConfig): Promise<Embedder> {
   const full = embedderConfigOf(settings, config);
-  if (settings.kind !== "hashed") {
-    return openEmbedder(full, { resolveModel: async (name) => (await import("../hub/resolve-model.ts")).resolveModel(name) });
-  }
+  if (settings.kind !== "hashed") return openEmbedder(full);
   return openEmbedder(full, { hashedState: await readHashedState(join(folder, indexFiles.embedder)) });
 }
 
