@@ -124,11 +124,19 @@ describe("the endpoint embedder", () => {
   it("keeps to the number of requests at once", async () => {
     let now = 0;
     let most = 0;
-    const { url } = await serve(async (...call) => {
+    let release = () => {};
+    const three = new Promise<void>((resolve) => {
+      release = resolve;
+    });
+    const { url } = await serve(async (request, ...rest) => {
+      if (request.input[0] === "probe") return honest(request, ...rest);
       most = Math.max(most, ++now);
+      if (now === 3) release();
+      // None is answered before three wait; from then on each leaves time for a fourth.
+      await three;
       await new Promise((resolve) => setTimeout(resolve, 10));
       now--;
-      return honest(...call);
+      return honest(request, ...rest);
     });
     const embedder = await open(url, { batchTexts: 1, concurrency: 3 });
     await Promise.all([
@@ -188,9 +196,9 @@ describe("the endpoint embedder", () => {
 
   it("gives up on answers that don't end in time", async () => {
     const trickle: Answer = (_, response) => void response.writeHead(200, { "content-type": "application/json" }).write('{"data": [');
-    const { url } = await serve(inTurn(honest, trickle));
-    const embedder = await open(url, { timeoutSeconds: 0.05, retries: 1 });
-    await expect(embedder.embedQueries(["a"])).rejects.toThrow(/after 2 attempts: no answer within 0\.05 s/);
+    const { url } = await serve((request, ...rest) => (request.input[0] === "probe" ? honest : trickle)(request, ...rest));
+    const embedder = await open(url, { timeoutSeconds: 0.3, retries: 1 });
+    await expect(embedder.embedQueries(["a"])).rejects.toThrow(/after 2 attempts: no answer within 0\.3 s/);
   });
 
   it.each<[string, unknown, RegExp]>([
