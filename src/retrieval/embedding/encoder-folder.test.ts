@@ -146,7 +146,9 @@ describe("readEncoderFolder", () => {
     await expect(readEncoderFolder(await folderOf(files), config(changes))).rejects.toThrow(message);
   });
 
-  it("refuses a folder that does not exist", async () => {
+  it("refuses a folder that does not exist, and a file", async () => {
     await expect(readEncoderFolder(join(root, "none"), config())).rejects.toThrow(/none does not exist: name a model folder/);
+    const graph = join(await folderOf(flat), "model.onnx");
+    await expect(readEncoderFolder(graph, config())).rejects.toThrow(/model\.onnx is a file: name a model folder/);
   });
 });

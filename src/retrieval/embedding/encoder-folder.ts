@@ -1,4 +1,4 @@
-import { existsSync } from "node:fs";
+import { existsSync, statSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { basename, join, resolve } from "node:path";
 import type { EmbedderConfig } from "../../config.ts";
@@ -51,7 +51,11 @@ const shiftedPositions = ["roberta", "xlm-roberta", "xlm-roberta-xl", "camembert
  * @throws ModelError naming the file that is missing or can't be used, and the fix; ConfigError where the configuration asks for too much.
  */
 export async function readEncoderFolder(folder: string, config: EmbedderConfig): Promise<EncoderSettings> {
-  if (!existsSync(folder)) throw new ModelError(`${folder} does not exist: name a model folder in retrieval.embedder.model`);
+  const info = statSync(folder, { throwIfNoEntry: false });
+  if (info?.isDirectory() !== true) {
+    const what = info === undefined ? "does not exist" : "is a file";
+    throw new ModelError(`${folder} ${what}: name a model folder in retrieval.embedder.model, and its graph in retrieval.embedder.file`);
+  }
   const graph = await findGraph(folder, config.file);
   const modules = await readEncoderModules(folder, config.pooling);
   const places = [join(folder, modules.transformerFolder), folder];
@@ -65,18 +69,18 @@ export async function readEncoderFolder(folder: string, config: EmbedderConfig):
     const file = firstOf(places, name);
     return file === undefined ? undefined : readOptionalJsonObject(file);
   };
-  const [transformer, tokenizerConfig, prompts] = [
-    await read("config.json"),
-    await read("tokenizer_config.json"),
-    await read("config_sentence_transformers.json"),
-  ];
-  const lengths = (await read(lengthFiles.find((name) => firstOf(places, name) !== undefined) ?? "")) ?? {};
-  const family = encoderFamily(modelName(folder, config.model));
+  const transformer = await read("config.json");
+  const tokenizerConfig = await read("tokenizer_config.json");
+  const prompts = await read("config_sentence_transformers.json");
+  const lengthFile = lengthFiles.find((name) => firstOf(places, name) !== undefined);
+  const lengths = (lengthFile && (await read(lengthFile))) || {};
+  const model = modelName(folder, config.model);
+  const family = encoderFamily(model);
   const prefixes = promptPrefixes(prompts, family);
   const padTokenId = transformer?.["pad_token_id"];
   const width = modules.width ?? transformer?.["hidden_size"];
   return {
-    model: modelName(folder, config.model),
+    model,
     graph,
     tokenizer,
     tokenizerConfig: firstOf(places, "tokenizer_config.json"),
@@ -126,7 +130,7 @@ async function findGraph(folder: string, file: string | undefined): Promise<stri
 }
 
 function firstOf(places: readonly string[], name: string): string | undefined {
-  return name === "" ? undefined : places.map((place) => join(place, name)).find((path) => existsSync(path));
+  return places.map((place) => join(place, name)).find((path) => existsSync(path));
 }
 
 function longestInput(

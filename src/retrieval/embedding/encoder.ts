@@ -80,8 +80,6 @@ export class Encoder {
         if (settings.normalize) scaleToUnit(vector);
         vectors.set(vector, row * dimensions);
       });
-      // Lets the messages of other threads in.
-      await new Promise(setImmediate);
     }
     return { vectors, truncated: encoded.filter(({ truncated }) => truncated).length };
   }

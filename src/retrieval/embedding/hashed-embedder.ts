@@ -3,6 +3,7 @@ import { Rng } from "../../rng.ts";
 import { wordsOf } from "../words.ts";
 import type { Embedder, EmbedderIdentity } from "./embedder.ts";
 import { type HashedEmbedderState, hashedFingerprint } from "./hashed-state.ts";
+import { scaleToUnit } from "./pool-vectors.ts";
 
 export type { HashedEmbedderState } from "./hashed-state.ts";
 
@@ -84,10 +85,7 @@ export class HashedEmbedder implements Embedder {
     if (known) return known;
     const stream = Rng.stream(0, "hashed-embedder", feature);
     const direction = Float32Array.from({ length: this.dimensions }, () => stream.normal());
-    let squares = 0;
-    for (const value of direction) squares += value * value;
-    const scale = 1 / Math.sqrt(squares);
-    for (let index = 0; index < direction.length; index++) direction[index] = (direction[index] as number) * scale;
+    scaleToUnit(direction);
     if (this.directions.size < mostDirections && this.frequencies.has(feature)) this.directions.set(feature, direction);
     return direction;
   }
