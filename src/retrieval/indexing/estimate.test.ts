@@ -1,8 +1,14 @@
+import { mkdtemp, rm } from "node:fs/promises";
+import { tmpdir } from "node:os";
+import { join } from "node:path";
 import { describe, expect, it } from "vitest";
 import { retrievalConfig, smallCorpus } from "../../../test/fixtures/retrieval/small-corpus.ts";
+import { documentText } from "../corpus/corpus.ts";
 import type { CorpusStream } from "../corpus/corpus-stream.ts";
 import { bytesText, type CorpusSample, checkFits, estimateDisk, estimateIndex, type Machine, sampleCorpus } from "./estimate.ts";
+import { folderBytes } from "./index-folder.ts";
 import { newIndexSettings } from "./index-settings.ts";
+import { buildStoredBm25 } from "./stored-bm25.ts";
 
 const wikipedia: CorpusSample = { documents: 21_015_324, exact: false, storedBytes: 660, distinctWords: 70, vocabulary: 4_000_000 };
 const machine = (freeDisk: number, freeMemory: number): Machine => ({
@@ -43,7 +49,8 @@ describe("the estimate", () => {
     expect(estimateDisk(wikipedia, dense, 768)).toMatchObject({ vectors: 21_015_324 * 768 * 4, vectorIndex: 0, bm25: 0 });
     const bm25 = estimateDisk(wikipedia, newIndexSettings(retrievalConfig({ kind: "bm25" })), 0);
     expect(bm25.vectors).toBe(0);
-    expect(bm25.bm25).toBeGreaterThan(gibibyte);
+    expect(bm25.bm25).toBeGreaterThan(2.5 * gibibyte);
+    expect(bm25.bm25).toBeLessThan(4 * gibibyte);
     expect(bm25.texts).toBeGreaterThan(13 * gibibyte);
   });
 
@@ -58,6 +65,27 @@ describe("the estimate", () => {
     expect(async () => checkFits(await on(100, 64), "/i", 0)).not.toThrow();
     const cramped = await on(100, 0.1);
     expect(() => checkFits(cramped, "/i", 0)).toThrow(/takes about [\d.]+ GiB of memory, 102 MiB are free: .*--force/);
+  });
+
+  it("judges BM25 as it turns out to be, and counts what only its building takes", async () => {
+    const folder = await mkdtemp(join(tmpdir(), "estimate-"));
+    try {
+      const passages = smallCorpus(2000);
+      await buildStoredBm25(
+        join(folder, "bm25"),
+        (async function* () {
+          for (const passage of passages) yield documentText(passage);
+        })(),
+      );
+      const settings = newIndexSettings(retrievalConfig({ kind: "bm25" }));
+      const judged = await estimateIndex(await sampleCorpus(streamOf(passages)), settings, 0, "/i", machine(0, 2 ** 40));
+      const found = await folderBytes(join(folder, "bm25"));
+      expect(judged.disk.bm25 / found).toBeGreaterThan(0.7);
+      expect(judged.disk.bm25 / found).toBeLessThan(1.5);
+      expect(() => checkFits(judged, "/i", judged.diskTotal)).toThrow("BM25's parts until they are merged");
+    } finally {
+      await rm(folder, { recursive: true });
+    }
   });
 
   it("leaves vectors out that LanceDB keeps elsewhere", () => {

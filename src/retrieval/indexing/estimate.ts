@@ -22,13 +22,15 @@ export interface CorpusSample {
   readonly vocabulary: number;
 }
 
-/** What an index will take, in bytes. */
+/** What an index will take, in bytes: about so much when it is finished, unless another time is named. */
 export interface IndexEstimate {
   readonly documents: number;
   /** Whether `documents` was counted, not judged. */
   readonly exact: boolean;
   readonly disk: { readonly texts: number; readonly vectors: number; readonly vectorIndex: number; readonly bm25: number };
   readonly diskTotal: number;
+  /** What a build takes besides and gives back at its end. */
+  readonly diskMeanwhile: number;
   /** At the peak of the build, this process as a whole. */
   readonly memory: number;
   /** Disk and memory that are free. */
@@ -128,6 +130,7 @@ export async function estimateIndex(
     exact: sample.exact,
     disk,
     diskTotal: disk.texts + disk.vectors + disk.vectorIndex + disk.bm25,
+    diskMeanwhile: settings.kind === "dense" ? 0 : Math.round(postingsOf(sample) * segmentPostingBytes),
     memory: Math.round(Math.max(baseBytes, machine.usedMemory()) + workingMemory(sample, settings, dimensions)),
     freeDisk: await machine.freeDisk(folder),
     freeMemory: machine.freeMemory(),
@@ -153,23 +156,29 @@ function annMemory(documents: number, dimensions: number, kind: VectorSettings["
 }
 
 /** Bytes of an index with these settings over a corpus like the sample. `dimensions`: of its vectors, 0 where it has none. */
-export function estimateDisk(
-  { documents, storedBytes, distinctWords, vocabulary }: CorpusSample,
-  { kind, embedder, vectors }: IndexSettings,
-  dimensions: number,
-): IndexEstimate["disk"] {
+export function estimateDisk(sample: CorpusSample, { kind, embedder, vectors }: IndexSettings, dimensions: number): IndexEstimate["disk"] {
+  const { documents, storedBytes, vocabulary } = sample;
   // At a location of LanceDB they are not on the disk of the folder.
   const here = vectors !== undefined && vectors.location === undefined;
   return {
     texts: Math.round(documents * (storedBytes + 8) + (embedder?.kind === "hashed" ? vocabulary * 20 : 0)),
     vectors: here ? documents * dimensions * 4 : 0,
     vectorIndex: here ? Math.round(documents * annBytes(vectors, dimensions)) : 0,
-    bm25: kind === "dense" ? 0 : Math.round(documents * distinctWords * postingBytes),
+    bm25: kind === "dense" ? 0 : Math.round(postingsOf(sample) * postingBytes + vocabulary * dictionaryBytes + documents * 4),
   };
 }
 
-/** Bytes of a posting on the disk, twice: in the segments that are merged at the end, and merged. */
-const postingBytes = 6;
+// Measured over 27,240 passages of Wikipedia.
+/** Bytes of a posting. */
+const postingBytes = 2;
+/** The same in the segments that are merged at the end, their words included. */
+const segmentPostingBytes = 3;
+/** Bytes of a word in the dictionary. */
+const dictionaryBytes = 11;
+
+function postingsOf({ documents, distinctWords }: CorpusSample): number {
+  return documents * distinctWords;
+}
 
 /** Bytes a vector takes besides itself. */
 function annBytes({ kind, subVectors, bits }: VectorSettings, dimensions: number): number {
@@ -186,14 +195,15 @@ function annBytes({ kind, subVectors, bits }: VectorSettings, dimensions: number
  * @throws ConfigError telling what is missing, and what to do about it.
  */
 export function checkFits(estimate: IndexEstimate, folder: string, present: number): void {
-  const { disk, diskTotal, memory, freeDisk, freeMemory, documents } = estimate;
-  const needed = diskTotal - present;
+  const { disk, diskTotal, diskMeanwhile, memory, freeDisk, freeMemory, documents } = estimate;
+  const needed = diskTotal + diskMeanwhile - present;
   if (needed > freeDisk) {
     const parts = Object.entries({
       texts: disk.texts,
       [`vectors of ${documents.toLocaleString("en")} passages`]: disk.vectors,
       "vector index": disk.vectorIndex,
       BM25: disk.bm25,
+      "BM25's parts until they are merged": diskMeanwhile,
     }).flatMap(([name, bytes]) => (bytes > 0 ? [`${name} ${bytesText(bytes)}`] : []));
     throw new ConfigError(
       `the index needs about ${bytesText(needed)} (${parts.join(", ")}), but the disk of ${folder} has ${bytesText(freeDisk)} free: ${advice(
