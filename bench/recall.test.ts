@@ -26,8 +26,8 @@ const missing = await missingRecallData(folder);
 
 describe.skipIf(missing !== undefined)(`BM25 over real passages (skipped where ${folder} is absent)`, () => {
   /**
-   * The reference figures of that folder's README. Only of these two sets does it hold exactly the 100 questions they were measured on:
-   * from the others 100 were drawn, and it isn't told which.
+   * The reference figures of that folder's README, each measured on 100 questions. Of these two sets the folder holds 100 questions, so they
+   * should be the ones; of the others it holds more or fewer, and which were asked isn't told.
    */
   const reference = { hotpotqa: [0.98, 0.85], musique: [0.89, 0.26] } as const;
 
