@@ -28,6 +28,9 @@ export async function embedRows({ writer, embedder, rows, texts, onBlock, signal
     const from = Math.floor(writer.rows / blockRows) * blockRows;
     const to = Math.min(rows, from + blockRows);
     const vectors = await embedder.embedDocuments(await texts(from, to), signal);
+    if (vectors.length !== to - from) {
+      throw new DataError(`${embedder.name} made ${vectors.length} vectors of documents ${from + 1} to ${to}: check the model`);
+    }
     await writer.append(flattened(vectors, from, writer.rows, embedder));
     onBlock?.(writer.rows);
   }

@@ -3,6 +3,7 @@ import type { Worker } from "node:worker_threads";
 import type { Metric } from "../../config.ts";
 import { InfrastructureError } from "../../errors.ts";
 import { fromPlainError } from "../../threads/plain-error.ts";
+import { checkQueries } from "./check-queries.ts";
 import { type ExactWorkerAnswer, type ExactWorkerCall, type ExactWorkerData, fromPlainHits } from "./exact-vectors-protocol.ts";
 import type { Hit, VectorIndex } from "./vector-index.ts";
 
@@ -63,14 +64,10 @@ export class ExactVectors implements VectorIndex {
   }
 
   /**
-   * @throws RangeError for a query of another length or with values that are no numbers, and for a `topK` that is no positive whole number;
-   * DataError and InfrastructureError when the vectors can't be read.
+   * @throws RangeError as `checkQueries` does; DataError and InfrastructureError when the vectors can't be read.
    */
   async search(queries: readonly Float32Array[], topK: number): Promise<Hit[][]> {
-    if (!Number.isInteger(topK) || topK < 1) throw new RangeError(`topK: expected a positive whole number, got ${topK}`);
-    queries.forEach((query, index) => {
-      checkQuery(query, index, this.dimensions);
-    });
+    checkQueries(queries, topK, this.dimensions);
     const found = queries.map((query) => new Promise<Hit[]>((resolve, reject) => this.waiting.push({ query, topK, resolve, reject })));
     this.passes ??= this.runPasses();
     return Promise.all(found);
@@ -125,14 +122,4 @@ export class ExactVectors implements VectorIndex {
   private send(call: ExactWorkerCall): void {
     this.worker.postMessage(call);
   }
-}
-
-function checkQuery(query: Float32Array, index: number, dimensions: number): void {
-  if (query.length !== dimensions) throw new RangeError(`query ${index} has ${query.length} dimensions, the index ${dimensions}`);
-  let square = 0;
-  for (const value of query) square += value * value;
-  if (square < 1e36) return;
-  const place = query.findIndex((value) => !Number.isFinite(value));
-  const fault = place < 0 ? "is longer than 1e18" : `holds ${query[place]} at dimension ${place}`;
-  throw new RangeError(`query ${index} ${fault}: check the embedder`);
 }

@@ -114,8 +114,9 @@ describe("a small table", () => {
       { row: 0, score: 0 },
       { row: 1, score: 0 },
     ]);
-    expect(await index.search([one], 0)).toEqual([[]]);
-    await expect(index.search([new Float32Array(3)], 1)).rejects.toThrow("3 values");
+    await expect(index.search([one], 0)).rejects.toThrow("topK: expected a positive whole number, got 0");
+    await expect(index.search([one, new Float32Array(3)], 1)).rejects.toThrow("query 1 has 3 dimensions, the index 16");
+    await expect(index.search([one.map(() => Number.NaN)], 1)).rejects.toThrow("query 0 holds NaN at dimension 0: check the embedder");
     await index.close();
   });
 

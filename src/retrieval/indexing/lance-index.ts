@@ -3,6 +3,7 @@ import { availableParallelism } from "node:os";
 import type * as Lance from "@lancedb/lancedb";
 import pLimit from "p-limit";
 import { DataError } from "../../errors.ts";
+import { checkQueries } from "./check-queries.ts";
 import { lanceDistance, lanceEffort, needsUnitVectors } from "./lance-layout.ts";
 import { connectLance, type LancePlace, type LanceSettings, storage } from "./lance-place.ts";
 import { checkTable, openLanceTable } from "./lance-table.ts";
@@ -50,10 +51,9 @@ class LanceIndex implements VectorIndex {
   }
 
   async search(queries: readonly Float32Array[], topK: number): Promise<Hit[][]> {
-    const wrong = queries.find((query) => query.length !== this.dimensions);
-    if (wrong !== undefined) throw new RangeError(`a query has ${wrong.length} values, the index ${this.dimensions} dimensions`);
+    checkQueries(queries, topK, this.dimensions);
+    if (this.rows === 0) return queries.map(() => []);
     const wanted = Math.min(topK, this.rows);
-    if (wanted < 1) return queries.map(() => []);
     return this.limit.map(queries, (query) => this.searchOne(query, wanted));
   }
 
