@@ -4,6 +4,7 @@ import { freemem } from "node:os";
 import { ConfigError } from "../../errors.ts";
 import { documentText } from "../corpus/corpus.ts";
 import type { CorpusStream } from "../corpus/corpus-stream.ts";
+import { memoryLimit } from "../memory-limit.ts";
 import { wordsOf } from "../words.ts";
 import { blockRows } from "./embed-rows.ts";
 import type { IndexSettings } from "./index-settings.ts";
@@ -54,11 +55,7 @@ export const thisMachine: Machine = {
     const { bavail, bsize } = await statfs(folder);
     return bavail * bsize;
   },
-  freeMemory() {
-    const limit = process.constrainedMemory?.() ?? 0;
-    const within = limit > 0 && limit < 2 ** 60 ? limit : Number.POSITIVE_INFINITY;
-    return Math.min(freemem() + process.memoryUsage.rss(), within);
-  },
+  freeMemory: () => Math.min(freemem() + process.memoryUsage.rss(), memoryLimit()),
   usedMemory: () => process.memoryUsage.rss(),
 };
 

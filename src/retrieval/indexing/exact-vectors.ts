@@ -1,8 +1,9 @@
 /** Exact vector search over a file of raw vectors: every row is compared, in a worker thread. */
-import { availableParallelism, totalmem } from "node:os";
+import { availableParallelism } from "node:os";
 import type { Metric } from "../../config.ts";
 import { InfrastructureError } from "../../errors.ts";
 import { startWorker } from "../../threads/start-worker.ts";
+import { memoryLimit } from "../memory-limit.ts";
 import { answerOf, ExactVectors } from "./exact-vectors-passes.ts";
 import type { ExactWorkerData } from "./exact-vectors-protocol.ts";
 import type { VectorIndex } from "./vector-index.ts";
@@ -37,7 +38,7 @@ export interface ExactVectorIndex extends VectorIndex {
  * held in memory, else in the first search) holds a vector that is none.
  */
 export async function openExactIndex(file: string, options: ExactIndexOptions): Promise<ExactVectorIndex> {
-  const { dimensions, metric, rows, threads = availableParallelism(), memoryBytes = defaultMemoryBytes() } = options;
+  const { dimensions, metric, rows, threads = availableParallelism(), memoryBytes = memoryLimit() / 4 } = options;
   const closed = new SharedArrayBuffer(4);
   const data: ExactWorkerData = { file, dimensions, metric, rows, threads, memoryBytes, closed };
   const worker = startWorker(import.meta.url, "exact-vectors-worker", data);
@@ -49,9 +50,4 @@ export async function openExactIndex(file: string, options: ExactIndexOptions): 
     await worker.terminate();
     throw error;
   }
-}
-
-function defaultMemoryBytes(): number {
-  const limit = process.constrainedMemory?.() ?? 0;
-  return Math.min(totalmem(), limit > 0 ? limit : Number.POSITIVE_INFINITY) / 4;
 }

@@ -2,7 +2,6 @@
 import { randomBytes } from "node:crypto";
 import { mkdir } from "node:fs/promises";
 import { createRequire } from "node:module";
-import { totalmem } from "node:os";
 import { join } from "node:path";
 import type * as Lance from "@lancedb/lancedb";
 import type * as Arrow from "apache-arrow";
@@ -10,6 +9,7 @@ import { z } from "zod";
 import { ConfigError, DataError, InfrastructureError } from "../../errors.ts";
 import { readIfPresent } from "../../files/atomic-file.ts";
 import { writeJsonAtomically } from "../../files/json-file.ts";
+import { memoryLimit } from "../memory-limit.ts";
 import { indexFiles } from "./index-folder.ts";
 import type { VectorSettings } from "./manifest.ts";
 
@@ -74,9 +74,7 @@ function cloudOptions(address: string, { apiKeyVariable = "LANCEDB_API_KEY", reg
 
 /** What LanceDB may hold of an index in memory: its default of 6 GiB, at most a quarter of the machine's. */
 function cacheBytes(): bigint {
-  const limit = process.constrainedMemory?.() ?? 0;
-  const memory = Math.min(totalmem(), limit > 0 ? limit : Number.POSITIVE_INFINITY);
-  return BigInt(Math.floor(Math.min(6 * 2 ** 30, memory / 4)));
+  return BigInt(Math.floor(Math.min(6 * 2 ** 30, memoryLimit() / 4)));
 }
 
 async function tableName(folder: string, location: string, create: boolean): Promise<string> {
