@@ -2,17 +2,18 @@ import { createHash } from "node:crypto";
 import { createReadStream } from "node:fs";
 import { readdir, stat } from "node:fs/promises";
 import { basename, dirname, join } from "node:path";
+import { graphData } from "../hub/default-files.ts";
 
 /** SHA-256 of files that were hashed before in this process, by path, size and time of change. */
 const known = new Map<string, Promise<string>>();
 
 /**
- * SHA-256 (hexadecimal) over an encoder's graph, its weights in files beside it (`model.onnx_data`, `model.onnx.data`) and its tokenizer:
+ * SHA-256 (hexadecimal) over an encoder's graph, its weights in files beside it (see `graphData`) and its tokenizer:
  * what decides its vectors besides the settings in its identity.
  */
 export async function encoderFingerprint({ graph, tokenizer }: { readonly graph: string; readonly tokenizer: string }): Promise<string> {
   const folder = dirname(graph);
-  const beside = (await readdir(folder)).filter((name) => name.startsWith(basename(graph)) && name !== basename(graph)).sort();
+  const beside = graphData(basename(graph), await readdir(folder)).sort();
   const files = [graph, ...beside.map((name) => join(folder, name)), tokenizer];
   const hashes = await Promise.all(files.map(fileSha256));
   return createHash("sha256").update(hashes.join("\n")).digest("hex");

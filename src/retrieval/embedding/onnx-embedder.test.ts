@@ -115,7 +115,7 @@ describe("openEmbedder", () => {
 });
 
 describe("encoderFingerprint", () => {
-  it("changes with graph, outside weights and tokenizer, not with the place", async () => {
+  it("changes with graph, outside weights and tokenizer, not with the place or other files", async () => {
     const scratch = await mkdtemp(join(tmpdir(), "cosearch-fingerprint-"));
     try {
       const files = async (name: string, graph: string, weights: string | undefined, tokenizer: string) => {
@@ -123,6 +123,7 @@ describe("encoderFingerprint", () => {
         await writeFile(join(place, "model.onnx"), graph);
         if (weights !== undefined) await writeFile(join(place, "model.onnx_data"), weights);
         await writeFile(join(place, "tokenizer.json"), tokenizer);
+        await writeFile(join(place, "model.onnx.sha256"), name);
         return encoderFingerprint({ graph: join(place, "model.onnx"), tokenizer: join(place, "tokenizer.json") });
       };
       expect(await files("a", "g", "w", "t")).toBe(await files("b", "g", "w", "t"));

@@ -28,7 +28,7 @@ describe("default files", () => {
   });
 
   it("takes the graph with its data of an encoder, else safetensors, and both where it can't tell", () => {
-    const graph = ["onnx/model.onnx", "onnx/model.onnx_data"];
+    const graph = ["onnx/model.onnx", "onnx/model.onnx_data", "onnx/Constant_7_attr__value"];
     const all = [...graph, "model.onnx", "onnx/model_fp16.onnx", "model.safetensors", "modules.json"];
     expect(chosen(all, ["XLMRobertaModel"])).toEqual([...graph, "modules.json"]);
     expect(chosen(["modules.json", "model.safetensors", "2_Dense/model.safetensors"], ["Qwen3ForCausalLM"])).toHaveLength(3);

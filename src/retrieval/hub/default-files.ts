@@ -38,14 +38,24 @@ function weightPaths(files: readonly RepositoryFile[], architectures: Architectu
   const paths = files.map(({ path }) => path);
   const graphs = paths.filter((path) => graph.test(path));
   const chosen = graphs.find((path) => path.startsWith("onnx/")) ?? graphs[0];
-  const graphFiles =
-    chosen === undefined ? [] : paths.filter((path) => path === chosen || [`${chosen}_data`, `${chosen}.data`].includes(path));
+  const graphFiles = chosen === undefined ? [] : [chosen, ...graphData(chosen, paths)];
   const tensors = paths.filter((path) => safetensors.test(path) || path === "model.safetensors.index.json");
   if (graphFiles.length === 0) return new Set(tensors);
   if (tensors.length === 0 || paths.includes("modules.json")) return new Set(graphFiles);
   if (architectures === undefined) return new Set([...graphFiles, ...tensors]);
   const isLanguageModel = architectures.some((name) => /ForCausalLM|LMHeadModel/.test(name));
   return new Set(isLanguageModel ? tensors : graphFiles);
+}
+
+/**
+ * Which of these paths an ONNX graph keeps tensors in, by the names that exporters give: one file (`model.onnx_data`, `model.onnx.data`), or
+ * a file a tensor (`Constant_7_attr__value` of BAAI/bge-m3, `onnx__MatMul_1234`).
+ */
+export function graphData(graph: string, paths: readonly string[]): string[] {
+  const folder = graph.slice(0, graph.lastIndexOf("/") + 1);
+  const ofGraph = (path: string) => path.startsWith(graph) && /^[._]data/.test(path.slice(graph.length));
+  const ofTensor = (path: string) => path.startsWith(folder) && /^(Constant_\d+_attr__value|onnx__\w+)$/.test(path.slice(folder.length));
+  return paths.filter((path) => ofGraph(path) || ofTensor(path));
 }
 
 /** Whether these files hold weights that CoSearch reads. */

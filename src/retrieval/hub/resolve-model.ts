@@ -2,7 +2,7 @@ import { readFile, stat } from "node:fs/promises";
 import { join } from "node:path";
 import { ConfigError } from "../../errors.ts";
 import { cachedCommit, snapshotFiles, snapshotFolder, storageFolder } from "./cache-layout.ts";
-import { holdWeights } from "./default-files.ts";
+import { graphData, holdWeights } from "./default-files.ts";
 import { AbsentRepositoryError } from "./hub-request.ts";
 import { readListing } from "./listing.ts";
 import { pullRepository } from "./pull.ts";
@@ -64,7 +64,7 @@ async function isUsable(storage: string, commit: string, needsGraph: boolean): P
   // What the Hub holds isn't known without a listing, but the tokenizer of all weights except GGUF is in a file of its own.
   const tokenizer = present.some((path) => path.endsWith(".gguf")) ? [] : ["tokenizer.json"];
   const needed = listed?.filter((path) => /^(tokenizer(_config)?|modules)\.json$/.test(path)) ?? tokenizer;
-  const data = listed?.filter((path) => /\.onnx[._]data$/.test(path) && present.includes(path.replace(/[._]data$/, ""))) ?? [];
+  const data = present.filter(isGraph).flatMap((graph) => graphData(graph, listed ?? []));
   return [...needed, ...data, ...(await shards(folder, present))].every((path) => present.includes(path));
 }
 
