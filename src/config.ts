@@ -111,7 +111,7 @@ const retrieval = z.strictObject({
   b: fraction("BM25 b").default(0.4),
   fusionConstant: positive("hybrid: k of 1 / (k + rank)").default(60),
   fusionDepth: count("hybrid: results of each side that are fused").default(100),
-  cacheSize: z.int().min(0).default(20_000).describe("search results remembered; 0: none"),
+  cacheSize: z.int().min(0).default(20_000).describe("search results remembered; one of more than 50 passages counts for several; 0: none"),
   candidates: count("N: candidates the retriever returns").default(50),
 });
 

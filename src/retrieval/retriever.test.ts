@@ -1,8 +1,10 @@
 import { describe, expect, it } from "vitest";
 import { configSchema } from "../config.ts";
+import type { Document } from "../types.ts";
 import { createRetriever } from "./create-retriever.ts";
 import type { Embedder } from "./embedding/embedder.ts";
 import { HashedEmbedder } from "./embedding/hashed-embedder.ts";
+import { QueryCache } from "./query-cache.ts";
 import { bm25Retriever, denseRetriever } from "./retriever.ts";
 
 const documents = [
@@ -61,6 +63,18 @@ describe("the cache", () => {
     expect(embedder.queries).toBe(3);
     await retriever.search(["Sol"], 1);
     expect(embedder.queries).toBe(4);
+  });
+
+  it("holds fewer results where they are longer", () => {
+    const cache = new QueryCache(4);
+    const found = (count: number) =>
+      Array.from({ length: count }, (_, index) => ({ document: documents[0] as Document, score: 1, rank: index + 1 }));
+    for (const query of ["a", "b", "c", "c"]) cache.set(query, 50, found(50));
+    cache.set("long", 150, found(150));
+    expect(["a", "b", "c"].map((query) => cache.get(query, 50)?.length)).toEqual([undefined, undefined, 50]);
+    expect(cache.get("long", 150)).toHaveLength(150);
+    cache.set("too long", 1000, found(1000));
+    expect(cache.get("too long", 1000)).toBeUndefined();
   });
 
   it("keeps depths apart and gives callers lists of their own", async () => {
