@@ -31,7 +31,9 @@ export function snapshotFolder(storage: string, commit: string): string {
 
 /** The commit that the cache holds for a revision; undefined when it knows none. */
 export async function cachedCommit(storage: string, revision: string): Promise<string | undefined> {
-  const commit = commitPattern.test(revision) ? revision : (await readIfPresent(join(storage, "refs", revision)))?.trim();
+  // A note that can't be read, such as that of `main/x` beside one of `main`, is none.
+  const noted = () => readIfPresent(join(storage, "refs", revision)).catch(() => undefined);
+  const commit = commitPattern.test(revision) ? revision : (await noted())?.trim();
   if (commit === undefined || !commitPattern.test(commit)) return undefined;
   return (await sizeOf(snapshotFolder(storage, commit))) === undefined ? undefined : commit;
 }

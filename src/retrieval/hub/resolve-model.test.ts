@@ -74,6 +74,7 @@ describe("resolveModel", () => {
     expect(await resolveModel("lab/encoder", options())).toBe(snapshot);
     expect(await resolveModel(`lab/encoder@${commit}`, options(offline))).toBe(snapshot);
     expect(hub.requests).toHaveLength(before);
+    await expect(resolveModel("lab/encoder@main/x", options())).rejects.toThrow(/no such revision/);
   });
 
   const shard = "model-00001-of-00002.safetensors";
