@@ -4,7 +4,7 @@ import { join } from "node:path";
 import type { VectorIndexKind } from "../src/config.ts";
 import { openExactIndex, openExactWriter } from "../src/retrieval/indexing/exact-vectors.ts";
 import { openLanceIndex, openLanceWriter } from "../src/retrieval/indexing/lance-index.ts";
-import type { LanceSettings } from "../src/retrieval/indexing/lance-place.ts";
+import type { SizedVectorSettings } from "../src/retrieval/indexing/manifest.ts";
 import type { VectorIndex } from "../src/retrieval/indexing/vector-index.ts";
 import { answerLines } from "./line-process.ts";
 import type { VectorFiles } from "./retrieval-vectors.ts";
@@ -20,7 +20,7 @@ export interface RetrievalArgument {
 
 const { kind, files, folder, threads, effort } = JSON.parse(process.argv[2] as string) as RetrievalArgument;
 const { dimensions, rows } = files;
-const settings: LanceSettings = { kind, metric: "inner-product", dimensions, ...effort };
+const settings: SizedVectorSettings = { kind, metric: "inner-product", dimensions, ...effort };
 const exactFile = join(folder, "vectors.f32");
 /** As many rows as the peer adds at once. */
 const blockRows = 8192;

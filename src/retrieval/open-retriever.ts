@@ -7,6 +7,7 @@ import type { SkippedPassage } from "./corpus/corpus-stream.ts";
 import { createRetriever } from "./create-retriever.ts";
 import type { BuildEvent } from "./indexing/build-progress.ts";
 import { localCorpusPaths } from "./indexing/corpus-sources.ts";
+import { indexFiles } from "./indexing/index-folder.ts";
 import type { Retriever } from "./retriever.ts";
 
 /** A first stage that is ready to search. */
@@ -50,7 +51,7 @@ async function openRemote({ remote, cacheSize }: RetrievalConfig, url: string): 
 export async function ensureIndex(config: RetrievalConfig, { onBuild, signal }: OpenRetrieverOptions = {}): Promise<void> {
   const { folder } = config.index;
   if (folder === undefined || corpusPaths(config).length === 0) return;
-  if ((await readIfPresent(join(folder, "manifest.json"))) !== undefined) return;
+  if ((await readIfPresent(join(folder, indexFiles.manifest))) !== undefined) return;
   const { buildIndex } = await import("./indexing/build-index.ts");
   await buildIndex({ config, folder, ...(onBuild ? { onEvent: onBuild } : {}), ...(signal ? { signal } : {}) });
 }

@@ -4,7 +4,8 @@ import type { Embedder } from "../embedding/embedder.ts";
 import type { BuildEvent, BuildStage } from "./build-progress.ts";
 import { copyRows, type GivenVectors } from "./copy-rows.ts";
 import { embedRows } from "./embed-rows.ts";
-import { openVectorWriter, type SizedVectorSettings } from "./open-index-vectors.ts";
+import type { SizedVectorSettings } from "./manifest.ts";
+import { openVectorWriter } from "./open-index-vectors.ts";
 import { Pace } from "./pace.ts";
 
 /** What `buildVectors` fills, and from what. */

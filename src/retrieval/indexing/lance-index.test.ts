@@ -7,7 +7,7 @@ import { ConfigError, DataError, InfrastructureError } from "../../errors.ts";
 import { Rng } from "../../rng.ts";
 import { openLanceIndex, openLanceWriter } from "./lance-index.ts";
 import { lanceEffort } from "./lance-layout.ts";
-import type { LanceSettings } from "./lance-place.ts";
+import type { SizedVectorSettings } from "./manifest.ts";
 
 const dimensions = 16;
 let folder: string;
@@ -65,7 +65,7 @@ function exactTop(metric: Metric, vectors: Float32Array, query: Float32Array, to
     .slice(0, topK);
 }
 
-async function build(settings: LanceSettings, vectors: Float32Array): Promise<string> {
+async function build(settings: SizedVectorSettings, vectors: Float32Array): Promise<string> {
   const path = await emptyFolder();
   const writer = await openLanceWriter(settings, path);
   await writer.append(vectors);
@@ -81,7 +81,7 @@ describe.each(["ivf-pq", "ivf-rq", "hnsw"] as const)("%s", (kind) => {
     const unit = kind === "hnsw" && metric === "inner-product";
     const vectors = clusteredRows(rows, "rows", unit);
     const queries = clusteredRows(20, "queries", false);
-    const settings: LanceSettings = { kind, metric, dimensions };
+    const settings: SizedVectorSettings = { kind, metric, dimensions };
     const index = await openLanceIndex(settings, await build(settings, vectors));
     const asked = Array.from({ length: 20 }, (_, query) => rowOf(queries, query));
     const found = await index.search(asked, 20);
@@ -101,7 +101,7 @@ describe.each(["ivf-pq", "ivf-rq", "hnsw"] as const)("%s", (kind) => {
   });
 });
 
-const settings: LanceSettings = { kind: "ivf-rq", metric: "inner-product", dimensions };
+const settings: SizedVectorSettings = { kind: "ivf-rq", metric: "inner-product", dimensions };
 
 describe("a small table", () => {
   it("is searched exactly, equal scores in row order, no more rows than there are", async () => {
@@ -157,7 +157,7 @@ describe("a writer", () => {
 
   it("refuses what an index of its kind can't take", async () => {
     const path = await emptyFolder();
-    const open = (changes: Partial<LanceSettings>) => openLanceWriter({ ...settings, ...changes }, path);
+    const open = (changes: Partial<SizedVectorSettings>) => openLanceWriter({ ...settings, ...changes }, path);
     await expect(open({ kind: "ivf-pq", subVectors: 5 })).rejects.toThrow(/subVectors: 5 doesn't divide the 16/);
     await expect(open({ kind: "ivf-pq", bits: 3 })).rejects.toThrow(/4 or 8 bits/);
     await expect(open({ dimensions: 12 })).rejects.toThrow(ConfigError);

@@ -5,8 +5,9 @@ import pLimit from "p-limit";
 import { DataError } from "../../errors.ts";
 import { checkQueries } from "./check-queries.ts";
 import { lanceDistance, lanceEffort, needsUnitVectors } from "./lance-layout.ts";
-import { connectLance, type LancePlace, type LanceSettings, storage } from "./lance-place.ts";
+import { connectLance, type LancePlace, storage } from "./lance-place.ts";
 import { checkTable, openLanceTable } from "./lance-table.ts";
+import type { SizedVectorSettings } from "./manifest.ts";
 import type { Hit, VectorIndex } from "./vector-index.ts";
 
 export { openLanceWriter } from "./lance-writer.ts";
@@ -18,7 +19,7 @@ export { openLanceWriter } from "./lance-writer.ts";
  * `connectLance`), never the vectors themselves, which are read from the storage as they are needed.
  * @throws DataError when there is no such table; ConfigError for a key that is missing; InfrastructureError.
  */
-export async function openLanceIndex(settings: LanceSettings, folder: string): Promise<VectorIndex> {
+export async function openLanceIndex(settings: SizedVectorSettings, folder: string): Promise<VectorIndex> {
   const place = await connectLance(settings, folder, false);
   try {
     const table = await openLanceTable(place);
@@ -36,14 +37,14 @@ export async function openLanceIndex(settings: LanceSettings, folder: string): P
 
 class LanceIndex implements VectorIndex {
   readonly dimensions: number;
-  readonly metric: LanceSettings["metric"];
+  readonly metric: SizedVectorSettings["metric"];
   /** LanceDB spreads one query over all cores; two a core keep them busy while one waits for the disk. */
   private readonly limit = pLimit(2 * availableParallelism());
 
   constructor(
     private readonly table: Lance.Table,
     private readonly place: LancePlace,
-    private readonly settings: LanceSettings,
+    private readonly settings: SizedVectorSettings,
     readonly rows: number,
   ) {
     this.dimensions = settings.dimensions;

@@ -5,7 +5,8 @@
  */
 import type * as Lance from "@lancedb/lancedb";
 import { ConfigError } from "../../errors.ts";
-import { type LanceSettings, lanceModules } from "./lance-place.ts";
+import { lanceModules } from "./lance-place.ts";
+import type { SizedVectorSettings } from "./manifest.ts";
 
 /** Fewer rows get no index: comparing all of them is as quick, exact, and quantisers need some to learn from. */
 export const fewestIndexedRows = 1024;
@@ -23,18 +24,18 @@ type Distance = "l2" | "cosine" | "dot";
  * LanceDB's distance for the metric. Its HNSW finds next to nothing by inner product (the graph is walked over byte codes whose inner
  * products mean little: recall@50 .05); vectors of length one have the same order by cosine, others the writer refuses.
  */
-export function lanceDistance({ kind, metric }: LanceSettings): Distance {
+export function lanceDistance({ kind, metric }: SizedVectorSettings): Distance {
   if (metric === "inner-product") return kind === "hnsw" ? "cosine" : "dot";
   return metric;
 }
 
 /** Whether the vectors must have length one; see {@link lanceDistance}. */
-export function needsUnitVectors({ kind, metric }: LanceSettings): boolean {
+export function needsUnitVectors({ kind, metric }: SizedVectorSettings): boolean {
   return kind === "hnsw" && metric === "inner-product";
 }
 
 /** @throws ConfigError when the settings can't be those of an index of this kind. */
-export function checkLayout({ kind, dimensions, subVectors, bits }: LanceSettings): void {
+export function checkLayout({ kind, dimensions, subVectors, bits }: SizedVectorSettings): void {
   const key = "retrieval.index";
   if (kind === "ivf-pq" && subVectors !== undefined && dimensions % subVectors !== 0) {
     throw new ConfigError(`${key}.subVectors: ${subVectors} doesn't divide the ${dimensions} dimensions of the vectors: choose a divisor`);
@@ -50,7 +51,7 @@ export function checkLayout({ kind, dimensions, subVectors, bits }: LanceSetting
 }
 
 /** The index that is built over so many rows. */
-export function lanceIndex(settings: LanceSettings, rows: number): Lance.Index {
+export function lanceIndex(settings: SizedVectorSettings, rows: number): Lance.Index {
   const { Index } = lanceModules().lance;
   const { kind, dimensions, subVectors, bits } = settings;
   const shared = { distanceType: lanceDistance(settings), numPartitions: partitionsOf(settings, rows), ...training };
@@ -59,7 +60,7 @@ export function lanceIndex(settings: LanceSettings, rows: number): Lance.Index {
   return Index.ivfPq({ ...shared, numSubVectors: subVectors ?? defaultSubVectors(dimensions), numBits: bits ?? 8 });
 }
 
-function partitionsOf({ kind, partitions }: LanceSettings, rows: number): number {
+function partitionsOf({ kind, partitions }: SizedVectorSettings, rows: number): number {
   if (partitions !== undefined) return Math.min(partitions, rows);
   return kind === "hnsw" ? Math.ceil(rows / graphRows) : Math.max(1, Math.round(Math.min(Math.sqrt(rows), rows / partitionRows)));
 }
@@ -80,7 +81,7 @@ export interface LanceEffort {
 }
 
 /** The effort of a search for `topK` results among so many rows. */
-export function lanceEffort(settings: LanceSettings, rows: number, topK: number): LanceEffort {
+export function lanceEffort(settings: SizedVectorSettings, rows: number, topK: number): LanceEffort {
   const partitions = partitionsOf(settings, rows);
   if (settings.kind === "hnsw") {
     const refine = settings.refine ?? 2;

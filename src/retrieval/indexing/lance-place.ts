@@ -13,9 +13,6 @@ import { memoryLimit } from "../memory-limit.ts";
 import { indexFiles } from "./index-folder.ts";
 import type { VectorSettings } from "./manifest.ts";
 
-/** Vector settings of a certain length. */
-export type LanceSettings = VectorSettings & { readonly dimensions: number };
-
 // LanceDB takes tables only from the copy of Arrow that it loads itself, which is the CommonJS one.
 const load = createRequire(import.meta.url);
 

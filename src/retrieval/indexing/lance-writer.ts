@@ -1,8 +1,9 @@
 import type * as Lance from "@lancedb/lancedb";
 import { ConfigError } from "../../errors.ts";
 import { checkLayout, fewestIndexedRows, lanceIndex, needsUnitVectors } from "./lance-layout.ts";
-import { connectLance, type LancePlace, type LanceSettings, storage } from "./lance-place.ts";
+import { connectLance, type LancePlace, storage } from "./lance-place.ts";
 import { checkTable, lanceRows, lanceSchema, openLanceTable } from "./lance-table.ts";
+import type { SizedVectorSettings } from "./manifest.ts";
 import type { VectorWriter } from "./vector-index.ts";
 
 /** Appends after which small files are joined and old versions removed: every version lists all files. */
@@ -20,7 +21,7 @@ const cloudSeconds = 86_400;
  * of its partitions and takes no seed.
  * @throws ConfigError for settings or keys that can't be; DataError when the table there is another one; InfrastructureError.
  */
-export async function openLanceWriter(settings: LanceSettings, folder: string): Promise<VectorWriter> {
+export async function openLanceWriter(settings: SizedVectorSettings, folder: string): Promise<VectorWriter> {
   checkLayout(settings);
   const place = await connectLance(settings, folder, true);
   try {
@@ -46,7 +47,7 @@ class LanceWriter implements VectorWriter {
   constructor(
     private readonly table: Lance.Table,
     private readonly place: LancePlace,
-    private readonly settings: LanceSettings,
+    private readonly settings: SizedVectorSettings,
     private written: number,
   ) {}
 

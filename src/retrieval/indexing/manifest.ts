@@ -4,6 +4,7 @@ import { metrics, vectorIndexKinds } from "../../config.ts";
 import { ConfigError, DataError } from "../../errors.ts";
 import { readIfPresent } from "../../files/atomic-file.ts";
 import { writeJsonAtomically } from "../../files/json-file.ts";
+import { indexFiles } from "./index-folder.ts";
 
 /** Version of the index folder's layout. */
 export const indexFormatVersion = 1;
@@ -75,13 +76,15 @@ export type IndexManifest = z.infer<typeof manifestSchema>;
 export type EmbedderSettings = z.infer<typeof embedderSettings>;
 /** How and where an index keeps its vectors. */
 export type VectorSettings = z.infer<typeof vectorSettings>;
+/** Vector settings of a certain length. */
+export type SizedVectorSettings = VectorSettings & { readonly dimensions: number };
 
 /**
  * The manifest of an index folder; undefined where there is none.
  * @throws DataError naming what is wrong with it; ConfigError when a newer CoSearch wrote it.
  */
 export async function readManifest(folder: string): Promise<IndexManifest | undefined> {
-  const file = join(folder, "manifest.json");
+  const file = join(folder, indexFiles.manifest);
   const text = await readIfPresent(file);
   if (text === undefined) return undefined;
   let value: unknown;
@@ -104,7 +107,7 @@ export async function readManifest(folder: string): Promise<IndexManifest | unde
 
 /** Writes manifest.json, as one act. */
 export async function writeManifest(folder: string, manifest: IndexManifest): Promise<void> {
-  await writeJsonAtomically(join(folder, "manifest.json"), manifestSchema.parse(manifest));
+  await writeJsonAtomically(join(folder, indexFiles.manifest), manifestSchema.parse(manifest));
 }
 
 function damaged(file: string, reason: string, cause?: unknown): DataError {

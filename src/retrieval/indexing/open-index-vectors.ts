@@ -2,11 +2,8 @@
 import { join } from "node:path";
 import { openExactIndex, openExactWriter } from "./exact-vectors.ts";
 import { indexFiles } from "./index-folder.ts";
-import type { VectorSettings } from "./manifest.ts";
+import type { SizedVectorSettings } from "./manifest.ts";
 import type { VectorIndex, VectorWriter } from "./vector-index.ts";
-
-/** Vector settings of a certain length. */
-export type SizedVectorSettings = VectorSettings & { readonly dimensions: number };
 
 /** Opens the folder's vectors for writing; see {@link VectorWriter} for what a killed build left. */
 export async function openVectorWriter(folder: string, vectors: SizedVectorSettings): Promise<VectorWriter> {
