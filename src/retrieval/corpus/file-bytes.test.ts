@@ -1,6 +1,8 @@
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
+import { setFlagsFromString } from "node:v8";
+import { runInNewContext } from "node:vm";
 import { gzipSync } from "node:zlib";
 import fc from "fast-check";
 import { afterAll, beforeAll, describe, expect, it } from "vitest";
@@ -79,6 +81,31 @@ describe("fileBytes", () => {
     const pieces = Array.from({ length: 20_000 }, (_, index) => Buffer.from(`${index}\n`));
     const many = await written("many.zst", Buffer.concat(pieces.map(rawFrame)));
     expect((await read(many)).equals(Buffer.concat(pieces))).toBe(true);
+  });
+
+  it("holds little of Zstandard that repeats itself", async () => {
+    const blocks = 2000;
+    const bytes = 128 * 1024;
+    const repeated = Array.from({ length: blocks }, (_, index) => {
+      const block = Buffer.alloc(4, "a");
+      block.writeUIntLE((bytes << 3) | 2 | Number(index === blocks - 1), 0, 3);
+      return block;
+    });
+    const file = await written("repeated.zst", Buffer.concat([Buffer.from([0x28, 0xb5, 0x2f, 0xfd, 0, 0x38]), ...repeated]));
+    setFlagsFromString("--expose-gc");
+    const collectGarbage = runInNewContext("gc") as () => void;
+    const held = () => {
+      collectGarbage();
+      return process.memoryUsage().arrayBuffers;
+    };
+    const before = held();
+    let [size, chunks, most] = [0, 0, 0];
+    for await (const chunk of fileBytes(file)) {
+      size += chunk.length;
+      if (chunks++ % 100 === 0) most = Math.max(most, held() - before);
+    }
+    expect(size).toBe(blocks * bytes);
+    expect(most).toBeLessThan(64 * 2 ** 20);
   });
 
   it.each([

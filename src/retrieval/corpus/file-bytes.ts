@@ -7,8 +7,11 @@ import { startsZstd, ZstdCheck } from "./zstd-frames.ts";
 
 const chunkBytes = 256 * 1024;
 
-/** fzstd recurses once per frame within a push: pieces of this size keep archives of many tiny frames off the stack's end. */
-const zstdPushBytes = 16 * 1024;
+/**
+ * Bytes given to fzstd at once. It recurses once per frame, which must not reach the stack's end, and gives everything back together: up to
+ * 128 KiB for 4 bytes where the text repeats itself.
+ */
+const zstdPushBytes = 1024;
 
 /**
  * The content of a file as chunks, in constant memory; gzip and Zstandard (of any number of members or frames) are recognised by their
