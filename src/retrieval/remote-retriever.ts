@@ -1,6 +1,7 @@
 import { setMaxListeners } from "node:events";
 import pLimit from "p-limit";
 import pRetry from "p-retry";
+import { retrievalConfigSchema } from "../config.ts";
 import { readKey } from "../endpoint/endpoint-address.ts";
 import { ConfigError, InfrastructureError } from "../errors.ts";
 import type { Candidate } from "../types.ts";
@@ -9,7 +10,7 @@ import type { Retriever } from "./retriever.ts";
 import { pause, retrieveAddress, retrieveOnce } from "./wire/retrieve-client.ts";
 import { RetrieveFailure } from "./wire/retrieve-failure.ts";
 
-/** Settings of a {@link remoteRetriever}: the section `retrieval.remote`, and the cache. */
+/** Settings of a {@link remoteRetriever}: the section `retrieval.remote`, whose defaults they have, and the cache. */
 export interface RemoteRetrieverOptions {
   /** Address of the server, with or without `/retrieve`. */
   readonly url: string;
@@ -54,8 +55,10 @@ interface Progress {
  * @throws ConfigError for an address or token that can't be used.
  */
 export function remoteRetriever(options: RemoteRetrieverOptions): RemoteRetriever {
-  const { timeoutSeconds = 30, retries = 5, concurrency = 8, batchQueries = 64 } = options;
-  const { cacheSize = 20_000, backoffMilliseconds = 500 } = options;
+  const { retrieval } = retrievalConfigSchema.parse({});
+  const { timeoutSeconds = retrieval.remote.timeoutSeconds, retries = retrieval.remote.retries } = options;
+  const { concurrency = retrieval.remote.concurrency, batchQueries = retrieval.remote.batchQueries } = options;
+  const { cacheSize = retrieval.cacheSize, backoffMilliseconds = 500 } = options;
   const endpoint = { address: retrieveAddress(options.url), token: readToken(options.tokenVariable), timeoutSeconds };
   const cache = new QueryCache(cacheSize);
   const limit = pLimit(concurrency);

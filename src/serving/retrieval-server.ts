@@ -1,7 +1,7 @@
 import type { Server } from "node:http";
 import type { AddressInfo } from "node:net";
 import { createAdaptorServer } from "@hono/node-server";
-import type { ServingConfig } from "../config.ts";
+import { retrievalConfigSchema, type ServingConfig } from "../config.ts";
 import type { Retriever } from "../retrieval/retriever.ts";
 import { listen } from "./listen.ts";
 import { serverMetrics } from "./metrics.ts";
@@ -55,14 +55,11 @@ export interface RetrievalServer {
  * Concurrent requests share searches. The retriever stays the caller's: close it after the server.
  */
 export function createRetrievalServer(retriever: Retriever, options: RetrievalServerOptions = {}): RetrievalServer {
-  const { maxQueries = 512, maxQueryCharacters = 8192, maxTopK = 1000, maxBodyBytes = 8_388_608, maxWaiting = 1024 } = options;
-  const {
-    batchQueries = 128,
-    batchMilliseconds = 2,
-    concurrentSearches = retriever.searchEach ? 8 : 1,
-    maxPassages = 65_536,
-    requestSeconds = 30,
-  } = options;
+  const { serving, retrieval } = retrievalConfigSchema.parse({});
+  const { maxQueries = serving.maxQueries, maxQueryCharacters = serving.maxQueryCharacters, maxTopK = serving.maxTopK } = options;
+  const { maxBodyBytes = serving.maxBodyBytes, maxWaiting = serving.maxWaiting } = options;
+  const { batchQueries = serving.batchQueries, batchMilliseconds = serving.batchMilliseconds } = options;
+  const { concurrentSearches = retriever.searchEach ? 8 : 1, maxPassages = 65_536, requestSeconds = 30 } = options;
   const metrics = serverMetrics(retriever.name, () => batcher.waiting);
   const batcher = new MicroBatcher(retriever, {
     batchQueries,
@@ -83,7 +80,7 @@ export function createRetrievalServer(retriever: Retriever, options: RetrievalSe
       maxTopK,
       maxBodyBytes,
       maxPassages,
-      defaultTopK: Math.min(options.defaultTopK ?? 50, maxTopK),
+      defaultTopK: Math.min(options.defaultTopK ?? retrieval.candidates, maxTopK),
     },
     token: options.token,
     documents: options.documents,
