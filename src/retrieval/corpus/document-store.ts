@@ -2,10 +2,11 @@
  * Documents on the disk, by row. documents.jsonl has one document a line, so that any tool can read it; offsets.bin tells where each line
  * begins; store.json, written last, tells how many there are and their hashes.
  */
-import { type FileHandle, open } from "node:fs/promises";
+import type { FileHandle } from "node:fs/promises";
 import { DataError } from "../../errors.ts";
 import { readIfPresent } from "../../files/atomic-file.ts";
 import type { Document } from "../../types.ts";
+import { openSized } from "../sized-file.ts";
 import { offsetBytes, storeFiles, storeSchema } from "./document-store-files.ts";
 import { readRows } from "./document-store-rows.ts";
 import type { StoredDocuments } from "./document-store-writer.ts";
@@ -76,14 +77,4 @@ async function readAbout(file: string) {
   } catch (error) {
     throw new DataError("is not of this version or damaged: restore it, or build the index again", { file }, { cause: error });
   }
-}
-
-async function openSized(file: string, bytes: number): Promise<FileHandle> {
-  const handle = await open(file, "r").catch((error: NodeJS.ErrnoException) => {
-    throw new DataError(`can't be read (${error.code}): restore it, or build the index again`, { file }, { cause: error });
-  });
-  const { size } = await handle.stat();
-  if (size === bytes) return handle;
-  await handle.close();
-  throw new DataError(`has ${size} bytes, it was written with ${bytes}: restore it, or build the index again`, { file });
 }

@@ -1,7 +1,8 @@
 /** BM25 from the disk: an inverted index of its own that is built and searched in bounded memory and scores exactly as `Bm25Index` does. */
-import { type FileHandle, mkdir, open, rename, rm } from "node:fs/promises";
+import { type FileHandle, mkdir, rename, rm } from "node:fs/promises";
 import { DataError } from "../../errors.ts";
 import { readIfPresent } from "../../files/atomic-file.ts";
+import { openSized } from "../sized-file.ts";
 import { bm25Words } from "../words.ts";
 import { type Bm25BuildOptions, fillBm25, readLengths } from "./bm25-build.ts";
 import { Bm25Cursor } from "./bm25-cursor.ts";
@@ -99,14 +100,4 @@ async function readAbout(file: string): Promise<StoredBm25About> {
   } catch (error) {
     throw new DataError("is damaged or of another version: build the index again", { file }, { cause: error });
   }
-}
-
-async function openSized(file: string, bytes: number): Promise<FileHandle> {
-  const handle = await open(file, "r").catch((error: NodeJS.ErrnoException) => {
-    throw new DataError(`can't be read (${error.code}): restore it, or build the index again`, { file }, { cause: error });
-  });
-  const { size } = await handle.stat();
-  if (size === bytes) return handle;
-  await handle.close();
-  throw new DataError(`has ${size} bytes, it was written with ${bytes}: restore it, or build the index again`, { file });
 }
