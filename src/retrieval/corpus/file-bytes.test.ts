@@ -105,7 +105,7 @@ describe("fileBytes", () => {
       if (chunks++ % 100 === 0) most = Math.max(most, held() - before);
     }
     expect(size).toBe(blocks * bytes);
-    expect(most).toBeLessThan(64 * 2 ** 20);
+    expect(most).toBeLessThan(100 * 2 ** 20);
   });
 
   it.each([
