@@ -70,6 +70,15 @@ describe("corpusFiles", () => {
     expect(await found(["docs"])).toEqual(["docs/b.md text", "docs/gone.md text", "docs/linked/a.md text"]);
   });
 
+  it("takes links to one file for files of equal content, and folders that links lead to for the same", async () => {
+    await make("blob", "real/a.md");
+    await mkdir(join(folder, "snapshot"));
+    for (const name of ["one.txt", "two.txt"]) await symlink(join(folder, "blob"), join(folder, "snapshot", name));
+    expect(await found(["snapshot/one.txt", "snapshot/two.txt"])).toHaveLength(2);
+    await symlink(join(folder, "real"), join(folder, "linked"));
+    await expect(found(["real", "linked"])).rejects.toThrow(/linked\/a\.md: is named twice/);
+  });
+
   it("takes the format that is set over the name", async () => {
     await make("a.json", "folder/a.jsonl", "folder/b.tsv");
     expect(await found(["a.json"], "jsonl")).toEqual(["a.json jsonl"]);

@@ -42,7 +42,7 @@ export async function corpusFiles(paths: readonly string[], format: CorpusFormat
     });
     const files = info.isDirectory() ? await folderFiles(path, format) : [{ file: path, format: fileFormat(path, format) }];
     const root = info.isDirectory() ? resolve(path) : dirname(resolve(path));
-    const real = await Promise.all(paths.length === 1 ? [] : files.map(({ file }) => realpath(file).catch(() => resolve(file))));
+    const real = await Promise.all(paths.length === 1 ? [] : files.map(({ file }) => realName(file)));
     for (const [index, name] of real.entries()) {
       const earlier = pathOf.get(name);
       if (earlier !== undefined) {
@@ -65,6 +65,11 @@ export async function corpusFiles(paths: readonly string[], format: CorpusFormat
       return { file, format, size, name };
     }),
   );
+}
+
+/** A file's place with the links above it followed; one that is a link itself stays: the Hub's cache links files of equal content to one. */
+async function realName(file: string): Promise<string> {
+  return join(await realpath(dirname(file)), basename(file));
 }
 
 function fileFormat(file: string, wanted: CorpusFormat): FileFormat {
