@@ -1,4 +1,4 @@
-import { type ChildProcess, spawn } from "node:child_process";
+import { spawn } from "node:child_process";
 import { once } from "node:events";
 import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync } from "node:fs";
 import { tmpdir } from "node:os";
@@ -9,7 +9,7 @@ import { afterAll, beforeAll, describe, expect, it } from "vitest";
 import { retrievalConfig, smallCorpus, writeCorpus } from "../../../test/fixtures/retrieval/small-corpus.ts";
 import { Rng } from "../../rng.ts";
 import { buildIndex } from "./build-index.ts";
-import type { BuildEvent } from "./build-progress.ts";
+import type { BuildEvent, BuildStage } from "./build-progress.ts";
 import { verifyIndex } from "./verify-index.ts";
 
 const script = fileURLToPath(new URL("../../../test/fixtures/retrieval/build-process.ts", import.meta.url));
@@ -21,30 +21,20 @@ beforeAll(() => {
 });
 afterAll(() => rmSync(folder, { recursive: true, force: true }));
 
-function start(index: string, settings: object): ChildProcess {
-  const args = ["--import", "tsx", script, corpus, index, JSON.stringify(settings)];
-  return spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
-}
-
-/** Follows a build to its end, or kills it (-9) so many milliseconds after the first event that `killAt` accepts. */
-async function follow(child: ChildProcess, killAt: (event: BuildEvent) => boolean, milliseconds: number): Promise<BuildEvent[]> {
+/** Runs a build to its end, or until it kills itself (-9) so many milliseconds after the first progress of a stage. */
+async function run(
+  index: string,
+  settings: object,
+  kill: readonly [stage: BuildStage, milliseconds: number] | [] = [],
+): Promise<BuildEvent[]> {
+  const args = ["--import", "tsx", script, corpus, index, JSON.stringify(settings), ...kill.map(String)];
+  const child = spawn(process.execPath, args, { stdio: ["ignore", "pipe", "inherit"] });
   const events: BuildEvent[] = [];
-  const exited = once(child, "exit");
-  let armed = true;
-  createInterface({ input: child.stdout as NodeJS.ReadableStream }).on("line", (line) => {
-    const event = JSON.parse(line) as BuildEvent;
-    events.push(event);
-    if (!armed || !killAt(event)) return;
-    armed = false;
-    setTimeout(() => child.kill("SIGKILL"), milliseconds);
-  });
-  await exited;
+  createInterface({ input: child.stdout }).on("line", (line) => events.push(JSON.parse(line) as BuildEvent));
+  // Not "exit": its last events may still be on their way.
+  const [code, signal] = (await once(child, "close")) as [number | null, string | null];
+  expect([code, signal]).toEqual(kill.length > 0 ? [null, "SIGKILL"] : [0, null]);
   return events;
-}
-
-/** Whether a stage has come somewhere. */
-function inStage(stage: string): (event: BuildEvent) => boolean {
-  return (event) => event.kind === "progress" && event.stage === stage && event.done > 0;
 }
 
 function contents(path: string): Record<string, string> {
@@ -60,14 +50,14 @@ describe("a build that is killed with -9", () => {
     const index = join(folder, "index");
     const rng = Rng.stream(7, "kills");
     let rows = 0;
-    for (const stage of ["reading", "embedding", "BM25"]) {
-      const events = await follow(start(index, settings), inStage(stage), 30 * rng.uniform());
+    for (const stage of ["reading", "embedding", "BM25"] as const) {
+      const events = await run(index, settings, [stage, 30 * rng.uniform()]);
       const kept = events.find((event) => event.kind === "kept");
       expect(kept?.kind === "kept" ? kept.rows : 0).toBeGreaterThanOrEqual(rows);
       const blocks = events.flatMap((event) => (event.kind === "progress" && event.stage === "embedding" ? [event.done] : []));
       rows = Math.max(rows, ...blocks);
     }
-    const last = await follow(start(index, settings), () => false, 0);
+    const last = await run(index, settings);
     expect(rows).toBe(3000);
     expect(last.some((event) => event.kind === "progress" && event.stage === "embedding")).toBe(false);
     expect(contents(index)).toEqual(contents(whole));
@@ -78,10 +68,9 @@ describe("a build that is killed with -9", () => {
     const whole = join(folder, "whole-lance");
     await buildIndex({ config: retrievalConfig({ ...settings, corpus }), folder: whole });
     const index = join(folder, "index-lance");
-    for (const stage of ["embedding", "vector index"]) {
-      await follow(start(index, settings), inStage(stage), stage === "embedding" ? 40 : 10);
-    }
-    await follow(start(index, settings), () => false, 0);
+    await run(index, settings, ["embedding", 40]);
+    await run(index, settings, ["vector index", 10]);
+    await run(index, settings);
     const withoutLance = (path: string) => Object.entries(contents(path)).filter(([name]) => !name.startsWith("lance/"));
     expect(withoutLance(index)).toEqual(withoutLance(whole));
     const rows = await lanceRows(whole);
