@@ -95,10 +95,7 @@ async function receiveRest(connection: HubConnection, url: string, file: Reposit
       stall.refresh();
       connection.signal.throwIfAborted();
       await state.append(read.value);
-      if (state.bytes > file.size) {
-        controller.abort();
-        return;
-      }
+      if (state.bytes > file.size) return;
     }
   } catch (error) {
     connection.signal.throwIfAborted();
@@ -108,6 +105,8 @@ async function receiveRest(connection: HubConnection, url: string, file: Reposit
   } finally {
     clearTimeout(stall);
     unlink();
+    // Whatever ended the reading early, a full disk for one, also ends the request.
+    controller.abort();
   }
   if (state.bytes < file.size)
     throw connectionFailure(new Error(`it ended after ${state.bytes} of ${file.size} bytes`), connection.settings);
