@@ -133,10 +133,8 @@ async function storeVectors(build: PreparedBuild, store: DocumentStore, embedder
 async function storeWords(build: PreparedBuild, store: DocumentStore): Promise<void> {
   const { folder, journal, signal } = build;
   if (journal.has("bm25")) return;
-  const target = join(folder, indexFiles.bm25);
-  await rm(target, { recursive: true, force: true });
   const { buildStoredBm25 } = await import("./stored-bm25.ts");
-  await buildStoredBm25(target, textsOf(build, store, "BM25"), { signal });
+  await buildStoredBm25(join(folder, indexFiles.bm25), textsOf(build, store, "BM25"), { signal });
   await journal.note({}, "bm25");
 }
 

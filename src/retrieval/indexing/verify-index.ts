@@ -45,10 +45,11 @@ export async function verifyIndex(folder: string, config: RetrievalConfig, optio
     const found: VerifiedPart[] = [{ name: "files", found: `${files} of the sizes that the manifest says` }];
     await verifyDocuments(folder, parts, options);
     found.push({ name: "documents", found: `${store.count.toLocaleString("en")}, their ids and texts by their hashes` });
-    if (dense) found.push({ name: "vectors", found: await verifyVectors(folder, parts, options) });
-    if (words) found.push({ name: "BM25", found: `of ${words.rows.toLocaleString("en")} documents` });
     const rows = spotRows(store.count, options.sample ?? 32);
-    if (rows.length > 0) found.push({ name: "sample", found: await verifySample(folder, parts, rows) });
+    const stored = new Map<number, Float32Array>();
+    if (dense) found.push({ name: "vectors", found: await verifyVectors(folder, parts, options, { rows, stored }) });
+    if (words) found.push({ name: "BM25", found: `of ${words.rows.toLocaleString("en")} documents` });
+    if (rows.length > 0) found.push({ name: "sample", found: await verifySample(folder, parts, rows, stored) });
     return found;
   } finally {
     await parts.close();
@@ -81,8 +82,13 @@ async function verifyDocuments(folder: string, { store }: IndexParts, { onEvent,
   compare("the documents", store.documentsSha256, texts.digest("hex"));
 }
 
-/** Every vector of an exact index; LanceDB checks what it reads by itself. */
-async function verifyVectors(folder: string, { settings, dense, store }: IndexParts, options: VerifyIndexOptions): Promise<string> {
+/** Every vector of an exact index, those of the sample kept; LanceDB checks what it reads by itself. */
+async function verifyVectors(
+  folder: string,
+  { settings, dense, store }: IndexParts,
+  options: VerifyIndexOptions,
+  sample: { readonly rows: readonly number[]; readonly stored: Map<number, Float32Array> },
+): Promise<string> {
   if (dense === undefined) return "none";
   const { rows, dimensions, metric } = dense.vectors;
   const told = `${rows.toLocaleString("en")} of ${dimensions} dimensions (${settings.vectors?.kind}, ${metric})`;
@@ -96,6 +102,9 @@ async function verifyVectors(folder: string, { settings, dense, store }: IndexPa
         `vector ${first + Math.floor(fault / dimensions) + 1} holds values that are no numbers: restore the file, or build the index again with --fresh`,
         { file: join(folder, indexFiles.vectors) },
       );
+    }
+    for (const row of sample.rows.filter((one) => one >= first && one < first + count)) {
+      sample.stored.set(row, values.slice((row - first) * dimensions, (row - first + 1) * dimensions));
     }
     tell(first + count);
   }
@@ -112,11 +121,15 @@ async function* exactBlocks(folder: string, dimensions: number, rows: number): A
 }
 
 /** Passages are compared with their stored vectors (exact), or found by their own (LanceDB), and found by their own words. */
-async function verifySample(folder: string, parts: IndexParts, rows: readonly number[]): Promise<string> {
+async function verifySample(
+  folder: string,
+  parts: IndexParts,
+  rows: readonly number[],
+  stored: ReadonlyMap<number, Float32Array>,
+): Promise<string> {
   const { settings, store, dense, words } = parts;
   const texts = (await store.read(rows)).map(documentText);
   if (dense && settings.vectors?.kind === "exact") {
-    const stored = await exactRows(folder, dense.vectors.dimensions, dense.vectors.rows, rows);
     const unlike = unlikeLines(await compareWithStored(store, dense.embedder, stored));
     if (unlike.length > 0) {
       const list = unlike.map((line) => `\n  ${line}`).join("");
@@ -131,16 +144,6 @@ async function verifySample(folder: string, parts: IndexParts, rows: readonly nu
   }
   if (words) checkFound(`the BM25 part of ${folder}`, "words", rows, await words.search(texts, searchedDepth));
   return `${rows.length} passages, by ${[dense && "vectors", words && "words"].filter(Boolean).join(" and ")}`;
-}
-
-async function exactRows(folder: string, dimensions: number, count: number, rows: readonly number[]): Promise<Map<number, Float32Array>> {
-  const found = new Map<number, Float32Array>();
-  for await (const { first, rows: held, values } of exactBlocks(folder, dimensions, count)) {
-    for (const row of rows.filter((one) => one >= first && one < first + held)) {
-      found.set(row, values.slice((row - first) * dimensions, (row - first + 1) * dimensions));
-    }
-  }
-  return found;
 }
 
 function checkFound(what: string, by: string, rows: readonly number[], hits: readonly (readonly Hit[])[]): void {
