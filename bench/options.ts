@@ -52,6 +52,11 @@ export function median(values: readonly number[]): number {
   return ((sorted[Math.ceil(half) - 1] as number) + (sorted[Math.floor(half)] as number)) / 2;
 }
 
+/** The value below which a share of a sorted, non-empty list lies. */
+export function quantile(sorted: readonly number[], share: number): number {
+  return sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] as number;
+}
+
 /** Prints one measurement as a JSON line; numbers are cut to four significant digits, byte counts to whole ones. */
 export function printLine(measurement: object): void {
   const shorten = (_key: string, value: unknown) =>

@@ -5,7 +5,7 @@ import { join } from "node:path";
 import { fileURLToPath } from "node:url";
 import { folderBytes } from "../src/retrieval/indexing/index-folder.ts";
 import { LineProcess } from "./line-process.ts";
-import { type BenchmarkOptions, printLine } from "./options.ts";
+import { type BenchmarkOptions, printLine, quantile } from "./options.ts";
 import { type RetrievalMeasurement, retrievalTable } from "./retrieval-table.ts";
 import { type VectorFiles, writeVectors } from "./retrieval-vectors.ts";
 
@@ -116,9 +116,8 @@ async function load(searcher: LineProcess, clients: number, seconds: number) {
     seconds,
   });
   const sorted = answer.latencies.sort((left, right) => left - right);
-  const quantile = (part: number) => sorted[Math.min(sorted.length - 1, Math.floor(part * sorted.length))] as number;
   return {
-    figures: { queriesPerSecond: sorted.length / answer.seconds, medianMs: quantile(0.5), p99Ms: quantile(0.99) },
+    figures: { queriesPerSecond: sorted.length / answer.seconds, medianMs: quantile(sorted, 0.5), p99Ms: quantile(sorted, 0.99) },
     peakMemoryBytes: answer.peakMemoryBytes,
   };
 }

@@ -1,5 +1,6 @@
 /** Requests to a retrieval server from several clients at once, each with a connection of its own that is kept. */
 import { Agent, request } from "node:http";
+import { quantile } from "./options.ts";
 
 /** What a request was answered with. */
 export interface Answer {
@@ -73,6 +74,9 @@ export async function runLoad(options: {
   }
   const elapsed = (performance.now() - begin) / 1000;
   latencies.sort((left, right) => left - right);
-  const quantile = (share: number) => latencies[Math.min(latencies.length - 1, Math.floor(share * latencies.length))] as number;
-  return { requestsPerSecond: latencies.length / elapsed, p50Milliseconds: quantile(0.5), p99Milliseconds: quantile(0.99) };
+  return {
+    requestsPerSecond: latencies.length / elapsed,
+    p50Milliseconds: quantile(latencies, 0.5),
+    p99Milliseconds: quantile(latencies, 0.99),
+  };
 }
