@@ -22,6 +22,12 @@ describe("endingOf", () => {
     });
   });
 
+  test("shows control characters instead of sending them to the terminal", () => {
+    expect(endingOf(new DataError('got "\u001b[2J\r\u009b1A"\n\tfix it'), false).message).toBe(
+      'got "\\u001b[2J\\u000d\\u009b1A"\n\tfix it',
+    );
+  });
+
   test("says how to see where an unexpected error comes from", () => {
     expect(endingOf(new TypeError("oh"), false)).toEqual({
       code: 1,

@@ -13,8 +13,10 @@ const pathProblems = ["EACCES", "EPERM", "EROFS", "ENOTDIR", "EEXIST", "EISDIR"]
 /** 2: the input is wrong; 3: the run folder can't be used; 4: the alarm; 130: Ctrl-C; 1: anything else, whose stack only `debug` shows. */
 export function endingOf(error: unknown, debug: boolean): Ending {
   const stack =
-    debug && error instanceof Error ? `\n${error.stack}${error.cause instanceof Error ? `\ncaused by ${error.cause.stack}` : ""}` : "";
-  const message = error instanceof Error ? error.message : String(error);
+    debug && error instanceof Error
+      ? visible(`\n${error.stack}${error.cause instanceof Error ? `\ncaused by ${error.cause.stack}` : ""}`)
+      : "";
+  const message = visible(error instanceof Error ? error.message : String(error));
   if (error instanceof ConfigError || error instanceof DataError || error instanceof ModelError)
     return { code: 2, message: message + stack };
   if (error instanceof RunFolderError) return { code: 3, message: message + stack };
@@ -27,4 +29,9 @@ export function endingOf(error: unknown, debug: boolean): Ending {
   if (code !== undefined && pathProblems.includes(code))
     return { code: 3, message: `${message}: check the path and its permissions, or choose another folder${stack}` };
   return { code: 1, message: `unexpected error: ${message}${debug ? stack : "\nset COSEARCH_DEBUG=1 to see where it comes from"}` };
+}
+
+/** Messages quote files and servers: their control characters, which could forge what a terminal shows, as JSON writes them. */
+function visible(text: string): string {
+  return text.replace(/(?![\n\t])\p{Cc}/gu, (character) => `\\u${character.charCodeAt(0).toString(16).padStart(4, "0")}`);
 }
