@@ -281,6 +281,7 @@ const engine = z.strictObject({
     .enum(["auto", "whole-graph", "layer-by-layer"])
     .default("auto")
     .describe("layer-by-layer keeps memory low for larger models"),
+  checkMemory: z.boolean().default(true).describe("refuse to start when the models would not fit into the free memory"),
   prefixCacheMegabytes: nonNegative("keys and values of finished sequences kept for reuse within one policy version").default(256),
 });
 

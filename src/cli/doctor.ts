@@ -2,15 +2,18 @@ import { existsSync, statfsSync } from "node:fs";
 import { availableParallelism, totalmem } from "node:os";
 import { join } from "node:path";
 import type { Config, EndpointConfig, RetrievalConfig } from "../config.ts";
+import { readModelShape } from "../engine/embedded/hf-folder.ts";
 import { loadRenderer } from "../engine/hf-renderer.ts";
 import { ConfigError } from "../errors.ts";
 import { indexFiles } from "../retrieval/indexing/index-folder.ts";
 import { openRetriever } from "../retrieval/open-retriever.ts";
 import { loadQuestions } from "../training/dataset.ts";
+import { preflight } from "../training/preflight.ts";
 import { checkKernels } from "./check-kernels.ts";
 import { allValues, defineStrictCommand, flags } from "./command.ts";
 import { openServer } from "./endpoint-policy.ts";
 import { loadConfig } from "./load-config.ts";
+import { checkMemory, memorySettings, planPolicies } from "./memory-check.ts";
 
 interface Check {
   readonly name: string;
@@ -98,7 +101,11 @@ async function configChecks(file: string, set: readonly string[]): Promise<Check
     }
   };
   const questions = async (path: string) => `${(await loadQuestions(path)).length} questions`;
-  const model = async (folder: string) => `${(await loadRenderer(folder)).vocabularySize} tokens in the vocabulary`;
+  const model = async (path: string) => {
+    const { architecture, layers, hiddenSize, maxPositions } = await readModelShape(path);
+    const { vocabularySize } = await loadRenderer(path);
+    return `${architecture}, ${layers} layers of ${hiddenSize}, ${vocabularySize} tokens in the vocabulary, sequences up to ${maxPositions}`;
+  };
   return [
     { name: "configuration", ok: true, found: file },
     ...(await attempt("data.train", config.data.train, questions)),
@@ -109,7 +116,37 @@ async function configChecks(file: string, set: readonly string[]): Promise<Check
     ...(await attempt("ranker.model", config.ranker.model, model)),
     ...(await serverCheck("agent", config.agent.endpoint)),
     ...(await serverCheck("ranker", config.ranker.endpoint)),
+    ...(await togetherChecks(config)),
   ];
+}
+
+/** Whether protocols, budgets and memory go together; nothing where one of the parts is missing, which the other checks tell. */
+async function togetherChecks(config: Config): Promise<Check[]> {
+  const { agent, ranker } = config;
+  const folder = config.retrieval.index.folder;
+  const parts = [agent.model, ranker.model, config.data.train].filter((path) => path !== undefined);
+  if (agent.model === undefined || parts.some((path) => !existsSync(path)) || (folder !== undefined && !existsSync(folder))) return [];
+  const name = "together";
+  try {
+    const speaker = async (path: string) => ({
+      renderer: await loadRenderer(path),
+      contextTokens: (await readModelShape(path)).maxPositions,
+    });
+    const main = await speaker(agent.model);
+    const rankerSide = ranker.sharedBackbone ? main : ranker.model === undefined ? undefined : await speaker(ranker.model);
+    const opened = await openRetriever(config.retrieval);
+    try {
+      const trainQuestions = await loadQuestions(config.data.train);
+      const settings = await preflight(config, { main, ranker: rankerSide, retriever: opened.retriever, trainQuestions });
+      const memory = await planPolicies(config, "training");
+      checkMemory(memory, config);
+      return [...settings, ...memorySettings(memory)].map(([setting, found]) => ({ name: setting, ok: true, found }));
+    } finally {
+      await opened.close();
+    }
+  } catch (error) {
+    return [{ name, ok: false, found: (error as Error).message, fix: "change the settings that it names" }];
+  }
 }
 
 /** Asks a server once what it serves. */

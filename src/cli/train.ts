@@ -34,6 +34,7 @@ export const train = defineStrictCommand({
     const interrupt = listenForInterrupt(() => progress.line("stopping at a safe place (Ctrl-C again to stop at once) ..."));
     const opened = await showingBuild(args.json === true, interrupt.signal, (options) => openWiring(config, "training", options));
     try {
+      for (const [name, value] of opened.settings) progress.line(`${name.padEnd(14)} ${value}`);
       const result = await trainRun({
         config,
         runFolder,

@@ -14,13 +14,17 @@ import type { Search } from "../retrieval/search.ts";
 import { type Checkpoint, loadCheckpoint } from "../training/checkpoint.ts";
 import { loadQuestions } from "../training/dataset.ts";
 import { fingerprint } from "../training/fingerprint.ts";
+import { type EffectiveSettings, preflight } from "../training/preflight.ts";
 import { sharesBackbone, type Wiring } from "../training/wiring.ts";
 import { requireTrainable } from "./endpoint-policy.ts";
+import { checkMemory, memorySettings, planPolicies } from "./memory-check.ts";
 import { openPolicies, type Purpose } from "./open-policies.ts";
 
 /** A wired run; `close` ends its engines and its retriever. */
 export interface OpenWiring {
   readonly wiring: Wiring;
+  /** Of a training: what protocols, budgets and memory come to. */
+  readonly settings: EffectiveSettings;
   close(): Promise<void>;
 }
 
@@ -41,18 +45,19 @@ export async function openWiring(config: Config, purpose: Purpose, options: Open
         : [[], []];
     const opened = await openRetriever(config.retrieval, options);
     open.push(opened);
+    const memory = await planPolicies(config, purpose);
+    if (config.engine.checkMemory) checkMemory(memory, config);
     const { main, ranker } = await openPolicies(config, purpose, (engine) => open.push(engine));
-    return {
-      wiring: {
-        main,
-        ...(ranker ? { ranker } : {}),
-        retriever: opened.retriever,
-        trainQuestions,
-        devQuestions: evenlySpaced(devQuestions, config.training.devQuestions),
-        inputs: purpose === "training" ? await fingerprints(config) : {},
-      },
-      close,
+    const wiring = {
+      main,
+      ...(ranker ? { ranker } : {}),
+      retriever: opened.retriever,
+      trainQuestions,
+      devQuestions: evenlySpaced(devQuestions, config.training.devQuestions),
+      inputs: purpose === "training" ? await fingerprints(config) : {},
     };
+    const settings = purpose === "training" ? [...(await preflight(config, wiring)), ...memorySettings(memory)] : [];
+    return { wiring, settings, close };
   } catch (error) {
     await close();
     throw error;

@@ -24,8 +24,14 @@ const sampleQuestion: Question = {
   split: "sample",
 };
 
-/** What is looked at. */
-export type PreflightWiring = Pick<Wiring, "main" | "ranker" | "retriever" | "trainQuestions">;
+/** What is looked at: no engine is needed. */
+export interface PreflightWiring extends Pick<Wiring, "retriever" | "trainQuestions"> {
+  readonly main: Speaker;
+  readonly ranker?: Speaker | undefined;
+}
+
+/** A model as far as its tokens go. */
+type Speaker = Pick<PolicyWiring, "renderer" | "contextTokens">;
 
 /**
  * Searches once, renders a turn, reads a sample reply back, looks for stop tokens, and adds up prompt and budgets.
@@ -48,12 +54,7 @@ interface Findings {
   readonly settings: EffectiveSettings;
 }
 
-function checkAgent(
-  config: Config,
-  { renderer, contextTokens }: PolicyWiring,
-  question: Question,
-  candidates: readonly Candidate[],
-): Findings {
+function checkAgent(config: Config, { renderer, contextTokens }: Speaker, question: Question, candidates: readonly Candidate[]): Findings {
   const { agent, ranker } = config;
   const protocol = agentProtocolFor(config, renderer);
   const problems: string[] = [];
@@ -104,12 +105,7 @@ function replyProblems(protocol: AgentProtocol, renderer: Renderer): string[] {
   });
 }
 
-function checkRanker(
-  config: Config,
-  { renderer, contextTokens }: PolicyWiring,
-  question: Question,
-  candidates: readonly Candidate[],
-): Findings {
+function checkRanker(config: Config, { renderer, contextTokens }: Speaker, question: Question, candidates: readonly Candidate[]): Findings {
   const { ranker, retrieval } = config;
   const protocol = rankerProtocolFor(config, renderer, contextTokens);
   const problems: string[] = [];

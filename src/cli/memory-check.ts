@@ -1,0 +1,103 @@
+/** Whether a run's models fit into memory, told before any of them is loaded. */
+import { type Config, hasRanker } from "../config.ts";
+import { readModelShape } from "../engine/embedded/hf-folder.ts";
+import { type MemoryPlan, type MemoryQuestion, planMemory } from "../engine/embedded/memory-plan.ts";
+import { ConfigError } from "../errors.ts";
+import { resolveModel } from "../retrieval/hub/resolve-model.ts";
+import { bytesText, thisMachine } from "../retrieval/indexing/estimate.ts";
+import type { EffectiveSettings } from "../training/preflight.ts";
+import type { Purpose } from "./open-policies.ts";
+
+/** A policy's plan. */
+export interface PolicyMemory {
+  readonly policy: "agent" | "ranker";
+  readonly plan: MemoryPlan;
+}
+
+/** Characters of English text in a token, at least: what budgets in characters come to. */
+const charactersPerToken = 3;
+/** Tokens of instructions and question in a prompt. */
+const promptTokens = 600;
+/** The sampler's most sequences at once. */
+const sampledAtOnce = 256;
+
+/**
+ * What the models of a configuration will take.
+ * @throws ModelError, ConfigError for a model that can't be read.
+ */
+export async function planPolicies(config: Config, purpose: Purpose): Promise<PolicyMemory[]> {
+  const { agent, ranker, retrieval, training, grpo, engine } = config;
+  const trains = purpose === "training";
+  const trajectories = trains ? training.questionsPerStep * grpo.groupSize : config.evaluation.batchQuestions;
+  const common = {
+    execution: engine.execution,
+    microBatchTokens: engine.microBatchTokens,
+    prefixCacheMegabytes: engine.prefixCacheMegabytes,
+    sampledSequences: Math.min(sampledAtOnce, trajectories),
+  };
+  const plans: PolicyMemory[] = [];
+  const add = async (policy: PolicyMemory["policy"], model: string, question: Omit<MemoryQuestion, "shape" | keyof typeof common>) => {
+    const shape = await readModelShape(await resolveModel(model));
+    const longestSequence = Math.min(question.longestSequence, shape.maxPositions);
+    plans.push({ policy, plan: planMemory({ shape, ...common, ...question, longestSequence }) });
+  };
+  /** A policy and, where a divergence is to be computed, the frozen model that it is compared with. */
+  const both = async (policy: PolicyMemory["policy"], model: string, question: Omit<MemoryQuestion, "shape" | keyof typeof common>) => {
+    await add(policy, model, question);
+    if (!question.trainable || grpo.klCoefficient === 0) return;
+    await add(policy, model, { ...question, lora: undefined, trainable: false, sharesWeights: question.lora !== undefined });
+  };
+  if (agent.model !== undefined) {
+    await both("agent", agent.model, { lora: agent.lora, trainable: trains, longestSequence: agent.maxResponseTokens + promptTokens });
+  }
+  if (hasRanker(config.system) && ranker.model !== undefined) {
+    const passages = (retrieval.candidates * ranker.passageCharacters) / charactersPerToken;
+    await both("ranker", ranker.model, {
+      lora: ranker.lora,
+      trainable: trains && config.system === "cosearch",
+      longestSequence: Math.ceil(passages) + promptTokens + ranker.maxTokens,
+      sharesWeights: agent.lora !== undefined && agent.model === ranker.model,
+    });
+  }
+  return plans;
+}
+
+/** The plans as settings to show. */
+export function memorySettings(plans: readonly PolicyMemory[]): EffectiveSettings {
+  return plans.map((one) => [`${one.policy} memory`, planText(one)] as const);
+}
+
+function planText({ plan }: PolicyMemory): string {
+  const parts = {
+    weights: plan.weights,
+    optimiser: plan.optimiser,
+    activations: plan.activations,
+    "keys and values": plan.keyValueCache,
+  };
+  const listed = Object.entries(parts).flatMap(([name, bytes]) => (bytes > 0 ? [`${name} ${bytesText(bytes)}`] : []));
+  return `at most about ${bytesText(plan.total)} (${listed.join(", ")}), ${plan.execution}`;
+}
+
+/** @throws ConfigError when the plans together exceed the free memory, naming what would help most. */
+export function checkMemory(plans: readonly PolicyMemory[], config: Config, freeBytes = thisMachine.freeMemory()): void {
+  const needed = plans.reduce((sum, { plan }) => sum + plan.total, 0);
+  if (needed <= freeBytes) return;
+  const sum = (part: (plan: MemoryPlan) => number) => plans.reduce((total, { plan }) => total + part(plan), 0);
+  const optimiser = sum(({ optimiser }) => optimiser);
+  const activations = sum((plan) => plan.activations);
+  const advice = [
+    ...(optimiser > needed / 4 && config.agent.lora === undefined
+      ? ["train adapters instead of whole models (agent.lora, ranker.lora)"]
+      : []),
+    ...(activations > needed / 4
+      ? ["lower engine.microBatchTokens, agent.maxResponseTokens or ranker.passageCharacters", "set engine.execution to layer-by-layer"]
+      : []),
+    "lower engine.prefixCacheMegabytes",
+    "take a smaller model",
+    "end other programs, or use a larger machine",
+  ];
+  const list = plans.map((one) => `\n  ${one.policy}: ${planText(one)}`).join("");
+  throw new ConfigError(
+    `the models need about ${bytesText(needed)} of memory, ${bytesText(freeBytes)} are free:${list}\n${advice.join("; ")}; or go on all the same with --set engine.checkMemory=false`,
+  );
+}
