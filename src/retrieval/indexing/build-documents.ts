@@ -1,9 +1,10 @@
-import { open, rm } from "node:fs/promises";
+import { rm } from "node:fs/promises";
 import { join } from "node:path";
 import { DataError } from "../../errors.ts";
 import type { CorpusOptions, PlacedDocument, SkippedPassage } from "../corpus/corpus-stream.ts";
 import { openDocumentWriter } from "../corpus/document-store.ts";
 import { openCorpus } from "../corpus/open-corpus.ts";
+import { ByteFile } from "./bm25-bytes.ts";
 import { indexFiles } from "./index-folder.ts";
 import type { IndexManifest } from "./manifest.ts";
 import { Pace } from "./pace.ts";
@@ -30,9 +31,17 @@ export async function buildDocuments(options: BuildDocumentsOptions): Promise<In
   const { folder, paths, corpus, skipBad, onProgress, signal } = options;
   const storeFolder = join(folder, indexFiles.documents);
   await rm(storeFolder, { recursive: true, force: true });
-  const skipped = await SkippedFile.create(join(folder, indexFiles.skipped));
+  // `{file, line?, reason}` a line.
+  const skippedFile = new ByteFile(join(folder, indexFiles.skipped));
+  let skipped = 0;
+  const skip = ({ place, reason }: SkippedPassage) => {
+    signal?.throwIfAborted();
+    skipped++;
+    skippedFile.bytes(Buffer.from(`${JSON.stringify({ ...place, reason })}\n`));
+    skippedFile.drain();
+  };
   try {
-    const onSkip = skipBad ? (passage: SkippedPassage) => skipped.add(passage) : undefined;
+    const onSkip = skipBad ? skip : undefined;
     const stream = await openCorpus(paths, { ...corpus, ...(onSkip ? { onSkip } : {}) });
     const writer = await openDocumentWriter(storeFolder, onSkip ? { onSkip } : {});
     try {
@@ -46,7 +55,6 @@ export async function buildDocuments(options: BuildDocumentsOptions): Promise<In
       const flush = async () => {
         signal?.throwIfAborted();
         await writer.append(batch);
-        await skipped.flush();
         batch = [];
         // Readers are ahead of the passages that they give: the whole is told at the end.
         tell(Math.min(stream.bytesRead(), stream.totalBytes - 1));
@@ -58,46 +66,18 @@ export async function buildDocuments(options: BuildDocumentsOptions): Promise<In
       }
       if (batch.length > 0) await flush();
       const { count, idsSha256, documentsSha256 } = await writer.finish();
-      await skipped.finish();
+      skippedFile.finish();
       tell(stream.totalBytes);
-      if (count === 0) throw new DataError(`holds no passage: all ${skipped.count} were unusable`, { file: paths.join(", ") });
-      return { count, idsSha256, documentsSha256, skipped: skipped.count };
+      if (count === 0) {
+        throw new DataError(`holds no passage: all ${skipped} were unusable, see ${join(folder, indexFiles.skipped)}`, {
+          file: paths.join(", "),
+        });
+      }
+      return { count, idsSha256, documentsSha256, skipped };
     } finally {
       await writer.close();
     }
   } finally {
-    await skipped.close();
-  }
-}
-
-/** skipped.jsonl: `{file, line?, reason}` a line. */
-class SkippedFile {
-  count = 0;
-  private waiting = "";
-
-  private constructor(private readonly handle: Awaited<ReturnType<typeof open>>) {}
-
-  static async create(file: string): Promise<SkippedFile> {
-    return new SkippedFile(await open(file, "w"));
-  }
-
-  add({ place, reason }: SkippedPassage): void {
-    this.count++;
-    this.waiting += `${JSON.stringify({ ...place, reason })}\n`;
-  }
-
-  async flush(): Promise<void> {
-    const text = this.waiting;
-    this.waiting = "";
-    if (text !== "") await this.handle.appendFile(text);
-  }
-
-  async finish(): Promise<void> {
-    await this.flush();
-    await this.handle.sync();
-  }
-
-  close(): Promise<void> {
-    return this.handle.close();
+    skippedFile.close();
   }
 }

@@ -153,6 +153,13 @@ describe("buildIndex", () => {
     );
   });
 
+  it("tells where all passages are unusable, and can be stopped while it only leaves out", async () => {
+    const bad = Array.from({ length: 3 }, (_, row) => ({ id: `e${row}`, title: "", text: "" }));
+    const config = retrievalConfig({ corpus: writeCorpus(folder, bad), embedder, skipBad: true });
+    await expect(buildIndex({ config, folder: index })).rejects.toThrow("corpus.jsonl: holds no passage: all 3 were unusable");
+    await expect(buildIndex({ config, folder: index, signal: AbortSignal.abort() })).rejects.toThrow(/abort/i);
+  });
+
   it("refuses what won't fit before it begins, unless forced", async () => {
     const config = retrievalConfig({ corpus: writeCorpus(folder, documents), embedder });
     const machine = { freeDisk: async () => 1000, freeMemory: () => 2 ** 40, usedMemory: () => 0 };

@@ -84,7 +84,7 @@ export async function runBuild(build: PreparedBuild): Promise<IndexManifest> {
 async function estimate(build: PreparedBuild, dimensions: number): Promise<void> {
   const { folder, paths, config, settings, machine = thisMachine, force = false, onEvent, signal } = build;
   const { format, passageWords, skipBad } = config;
-  const corpus = await openCorpus(paths, { format, passageWords, ...(skipBad ? { onSkip: () => undefined } : {}) });
+  const corpus = await openCorpus(paths, { format, passageWords, ...(skipBad ? { onSkip: () => signal?.throwIfAborted() } : {}) });
   const sample = await sampleCorpus(corpus, signal);
   const judged = await estimateIndex(sample, settings, dimensions, folder, machine);
   onEvent?.({ kind: "estimate", estimate: judged });

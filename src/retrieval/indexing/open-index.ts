@@ -22,7 +22,8 @@ type FindRows = (queries: readonly string[], topK: number) => Promise<Hit[][]>;
 
 /**
  * Opens a finished index folder. What the configuration leaves out is as the manifest says; what it asks for must agree with it. Checked before
- * the first search: settings, embedder identity, dimensions, metric, counts, hashes of ids and texts, file sizes, format version.
+ * the first search: settings, embedder identity, dimensions, metric, counts, file sizes, format version, and that the texts are those the manifest was
+ * written for by their recorded hashes (`verifyIndex` reads the texts themselves again).
  * @throws ConfigError naming both sides of a mismatch; RunFolderError where there is no finished index; DataError for missing or damaged files;
  * whatever the embedder throws.
  */
