@@ -1,4 +1,5 @@
 /** What can go wrong with one request to a retrieval server, and what to do about it. */
+import { retryAfterSeconds } from "../../endpoint/retry-after.ts";
 
 /**
  * `unreachable`: no connection or no answer in time; `busy`: the server asks to come back later; `failing`: it answered 5xx, perhaps for one
@@ -45,20 +46,13 @@ const fixes: Readonly<Record<number, string>> = {
 export function failureOf(status: number, retryAfter: string | null, body: string): RetrieveFailure {
   const fix = fixes[status];
   const reason = [`answered ${status}`, reasonIn(body), fix].filter((part) => part !== undefined && part !== "").join(": ");
-  return new RetrieveFailure(kindOf(status), reason, waitSeconds(retryAfter));
+  return new RetrieveFailure(kindOf(status), reason, retryAfterSeconds(retryAfter, mostWaitSeconds));
 }
 
 function kindOf(status: number): FailureKind {
   if ([408, 425, 429, 503, 504].includes(status)) return "busy";
   if (status >= 500) return "failing";
   return [400, 413, 422].includes(status) ? "refused" : "unusable";
-}
-
-/** `Retry-After`: seconds or a date. */
-function waitSeconds(retryAfter: string | null): number {
-  if (retryAfter === null) return 0;
-  const seconds = /^\d+$/.test(retryAfter.trim()) ? Number(retryAfter) : (Date.parse(retryAfter) - Date.now()) / 1000;
-  return Number.isNaN(seconds) ? 0 : Math.min(Math.max(seconds, 0), mostWaitSeconds);
 }
 
 /** `{error}` as our server answers, `{detail}` as FastAPI does, or the text. */
