@@ -112,6 +112,9 @@ describe("readEncoderFolder", () => {
       model: "intfloat/e5-base-v2",
       queryPrefix: "query: ",
     });
+    await expect(readEncoderFolder(cached, config({ file: "onnx/model_q4.onnx" }))).rejects.toThrow(
+      /name one in retrieval\.embedder\.file, or fetch it with {2}cosearch pull intfloat\/e5-base-v2 --files 'onnx\/model_q4\.onnx\*'/,
+    );
     const elsewhere = await folderOf(flat);
     expect(await readEncoderFolder(elsewhere, config({ model: "BAAI/bge-m3" }))).toMatchObject({ model: "BAAI/bge-m3", pooling: "cls" });
   });

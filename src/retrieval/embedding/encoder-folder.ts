@@ -2,9 +2,10 @@ import { existsSync, statSync } from "node:fs";
 import { readdir } from "node:fs/promises";
 import { basename, join, resolve } from "node:path";
 import type { EmbedderConfig } from "../../config.ts";
-import { ConfigError, ModelError } from "../../errors.ts";
+import { ModelError } from "../../errors.ts";
 import { readOptionalJsonObject } from "../../files/json-file.ts";
 import { encoderFamily } from "./encoder-families.ts";
+import { longestInput } from "./encoder-length.ts";
 import { type EncoderModules, readEncoderModules } from "./encoder-modules.ts";
 import { promptPrefixes } from "./encoder-prompts.ts";
 import type { Pooling } from "./pool-vectors.ts";
@@ -42,9 +43,6 @@ type Json = Readonly<Record<string, unknown>>;
 const lengthFiles = ["bert", "roberta", "distilbert", "camembert", "albert", "xlm-roberta", "xlnet"].map(
   (kind) => `sentence_${kind}_config.json`,
 );
-/** Models that count positions from the padding id, 1, onwards: two of their positions hold no token. */
-const shiftedPositions = ["roberta", "xlm-roberta", "xlm-roberta-xl", "camembert", "mpnet", "longformer"];
-
 /**
  * Reads an encoder folder in the Hugging Face layout: sentence-transformers' own, or flat with model.onnx and tokenizer.json alone.
  * @param config Its `model` names the model; `file`, `pooling`, `maxTokens`, `normalize` and prefixes go before what the folder says.
@@ -102,10 +100,15 @@ function normalizes(modules: EncoderModules, prompts: Json | undefined): boolean
   return modules.normalize !== false || prompts?.["similarity_fn_name"] === "cosine";
 }
 
+/** `owner/name` of a model that is read from the Hub's cache. */
+function cachedName(folder: string): string | undefined {
+  return /(?:^|[/\\])models--(.+?)[/\\]snapshots[/\\][^/\\]+[/\\]?$/.exec(folder)?.[1]?.replace("--", "/");
+}
+
 /** `owner/name` of a Hub model, also where it is read from the cache; else the folder's own name. */
 function modelName(folder: string, model: string | undefined): string {
-  const cached = /(?:^|[/\\])models--(.+?)[/\\]snapshots[/\\][^/\\]+[/\\]?$/.exec(folder)?.[1];
-  if (cached !== undefined) return cached.replace("--", "/");
+  const cached = cachedName(folder);
+  if (cached !== undefined) return cached;
   if (model !== undefined && /^[\w.-]+\/[\w.-]+$/.test(model) && resolve(model) !== resolve(folder)) return model;
   return basename(resolve(folder));
 }
@@ -116,9 +119,11 @@ async function findGraph(folder: string, file: string | undefined): Promise<stri
   if (found !== undefined) return found;
   const files = (await readdir(folder, { recursive: true })).map((name) => name.replaceAll("\\", "/"));
   const graphs = files.filter((name) => name.endsWith(".onnx")).sort();
+  const cached = cachedName(folder);
+  const fetching = cached === undefined || file === undefined ? "" : `, or fetch it with  cosearch pull ${cached} --files '${file}*'`;
   const fix =
     graphs.length > 0
-      ? `it has ${graphs.join(", ")}: name one in retrieval.embedder.file`
+      ? `it has ${graphs.join(", ")}: name one in retrieval.embedder.file${fetching}`
       : `it has ${
           files
             .filter((name) => !name.includes("/"))
@@ -131,26 +136,4 @@ async function findGraph(folder: string, file: string | undefined): Promise<stri
 
 function firstOf(places: readonly string[], name: string): string | undefined {
   return places.map((place) => join(place, name)).find((path) => existsSync(path));
-}
-
-function longestInput(
-  asked: number | undefined,
-  lengths: Json,
-  tokenizer: Json | undefined,
-  transformer: Json | undefined,
-  folder: string,
-): number {
-  const held = transformer?.["max_position_embeddings"];
-  const shift = shiftedPositions.includes(String(transformer?.["model_type"])) ? 2 : 0;
-  const positions = typeof held === "number" && held > shift ? held - shift : Number.POSITIVE_INFINITY;
-  if (asked !== undefined && asked > positions) {
-    throw new ConfigError(`retrieval.embedder.maxTokens: ${asked} is more than the ${positions} positions of the model in ${folder}`);
-  }
-  const stated = [lengths["max_seq_length"], tokenizer?.["model_max_length"]].find(
-    // Tokenizers without a limit say 1e30.
-    (value): value is number => typeof value === "number" && value > 0 && value < 1e9,
-  );
-  if (asked !== undefined) return asked;
-  const longest = Math.min(stated ?? Number.POSITIVE_INFINITY, positions);
-  return Number.isFinite(longest) ? longest : 512;
 }
