@@ -9,7 +9,7 @@ import { HashedEmbedder } from "../src/retrieval/embedding/hashed-embedder.ts";
 import { openEmbedder } from "../src/retrieval/embedding/open-embedder.ts";
 import { Bm25Index } from "../src/retrieval/indexing/bm25-index.ts";
 import { ExactIndex } from "../src/retrieval/indexing/exact-index.ts";
-import { reciprocalRankFusion } from "../src/retrieval/indexing/fusion.ts";
+import { candidateFusion } from "../src/retrieval/indexing/fusion.ts";
 import type { Candidate, Document } from "../src/types.ts";
 import { type BenchmarkOptions, printLine } from "./options.ts";
 import { type Recall, readRecallData, recallOf } from "./recall-data.ts";
@@ -92,12 +92,8 @@ async function embedAll(embedder: Embedder, texts: readonly string[]): Promise<F
 /** Reciprocal rank fusion with the configuration's default constant. */
 function hybridFind(documents: readonly Document[], left: Find, right: Find): Find {
   const { fusionConstant } = retrievalConfigSchema.parse({}).retrieval;
-  const rowOf = new Map(documents.map((document, row) => [document, row]));
-  const hits = (found: readonly Candidate[]) => found.map(({ document, score }) => ({ row: rowOf.get(document) as number, score }));
-  return async (question) =>
-    reciprocalRankFusion([hits(await left(question)), hits(await right(question))], fusionConstant, depth).map(({ row, score }, index) => {
-      return { document: documents[row] as Document, score, rank: index + 1 };
-    });
+  const fused = candidateFusion(documents, fusionConstant);
+  return async (question) => fused([await left(question), await right(question)], depth);
 }
 
 function printTable(rows: readonly (readonly [string, string, Recall])[]): void {

@@ -1,11 +1,11 @@
 import type { RetrievalConfig } from "../config.ts";
-import type { Candidate, Document } from "../types.ts";
+import type { Document } from "../types.ts";
 import { documentText } from "./corpus/corpus.ts";
 import type { Embedder } from "./embedding/embedder.ts";
 import { HashedEmbedder } from "./embedding/hashed-embedder.ts";
 import { Bm25Index } from "./indexing/bm25-index.ts";
 import { ExactIndex } from "./indexing/exact-index.ts";
-import { reciprocalRankFusion } from "./indexing/fusion.ts";
+import { candidateFusion } from "./indexing/fusion.ts";
 import { bm25Retriever, cachedRetriever, denseRetriever, type Retriever } from "./retriever.ts";
 
 /** A retriever in memory. */
@@ -48,19 +48,15 @@ async function hybridRetriever(config: RetrievalConfig, documents: readonly Docu
   const { k1, b, cacheSize, fusionDepth, fusionConstant } = config;
   const dense = new ExactIndex(documents, await embedder.embedDocuments(documents.map(documentText)));
   const words = new Bm25Index(documents, { k1, b });
-  const rowOf = new Map(documents.map((document, row) => [document, row]));
-  const hits = (candidates: readonly Candidate[]) =>
-    candidates.map(({ document, score }) => ({ row: rowOf.get(document) as number, score }));
+  const fused = candidateFusion(documents, fusionConstant);
   return cachedRetriever(`hybrid-${embedder.name}`, cacheSize, async (queries, topK) => {
     const vectors = await embedder.embedQueries(queries);
     const depth = Math.max(fusionDepth, topK);
     return queries.map((query, index) => {
-      const byMeaning = hits(dense.search(vectors[index] as Float32Array, depth));
+      const byMeaning = dense.search(vectors[index] as Float32Array, depth);
       // Passages that share no word with the query only fill up the list.
-      const byWords = hits(words.search(query, depth).filter(({ score }) => score > 0));
-      return reciprocalRankFusion([byMeaning, byWords], fusionConstant, topK).map(({ row, score }, place) => {
-        return { document: documents[row] as Document, score, rank: place + 1 };
-      });
+      const byWords = words.search(query, depth).filter(({ score }) => score > 0);
+      return fused([byMeaning, byWords], topK);
     });
   });
 }

@@ -1,3 +1,4 @@
+import type { Candidate, Document } from "../../types.ts";
 import type { Hit } from "./vector-index.ts";
 
 /**
@@ -17,4 +18,17 @@ export function reciprocalRankFusion(lists: readonly (readonly Hit[])[], constan
     .map(([row, score]) => ({ row, score }))
     .sort((left, right) => right.score - left.score || left.row - right.row)
     .slice(0, topK);
+}
+
+/** Fuses candidates found among these documents as `reciprocalRankFusion` does hits. */
+export function candidateFusion(
+  documents: readonly Document[],
+  constant: number,
+): (lists: readonly (readonly Candidate[])[], topK: number) => Candidate[] {
+  const rowOf = new Map(documents.map((document, row) => [document, row]));
+  const hits = (list: readonly Candidate[]) => list.map(({ document, score }) => ({ row: rowOf.get(document) as number, score }));
+  return (lists, topK) =>
+    reciprocalRankFusion(lists.map(hits), constant, topK).map(({ row, score }, index) => {
+      return { document: documents[row] as Document, score, rank: index + 1 };
+    });
 }
