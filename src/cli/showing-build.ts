@@ -12,7 +12,10 @@ export async function showingBuild<Result>(
   try {
     return await work({ onBuild: progress.onEvent, signal });
   } catch (error) {
-    if (signal.aborted) throw new Interrupted("interrupted; what is done of the index is kept: the same command goes on where it stopped");
+    if (signal.aborted)
+      throw new Interrupted(
+        "interrupted; of an index that was being built what is done is kept: the same command goes on where it stopped",
+      );
     throw error;
   } finally {
     progress.stop();

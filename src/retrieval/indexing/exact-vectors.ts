@@ -19,8 +19,8 @@ export interface ExactIndexOptions {
   /** Compute threads; all of the machine's when absent. */
   readonly threads?: number;
   /**
-   * A file of at most this many bytes is held in memory; a larger one is read anew in every pass, in blocks, with constant memory (25 MiB
-   * and, for cosine and l2, 4 bytes a row). A quarter of the machine's memory when absent.
+   * A file of at most this many bytes is held in memory; a larger one is read anew in every pass, with the memory of two blocks of 12 MiB,
+   * the scores of one, and, for cosine and l2, 4 bytes a row. A quarter of the machine's memory when absent.
    */
   readonly memoryBytes?: number;
 }
