@@ -95,7 +95,8 @@ export async function trainStep(
   const rankerCalls = mainGroups.map(({ members }) => members.flatMap((outcome) => scoreRankerCalls(outcome, config)));
   const grouped = rankerCalls.map((calls) => groupRankerCalls(calls, config.grouping));
   const rankerGroups = grouped.map(({ kept }) => kept.map(compare));
-  const rankerExamples = rankerGroups.map((groups) =>
+  // A frozen ranker trains on nothing; one on a server tells no log-probabilities either.
+  const rankerExamples = (ranker ? rankerGroups : []).map((groups) =>
     groups.flatMap((group) =>
       examplesOf(group, ({ call }, labels) =>
         rankerExample(call, { ...labels, grammar: ranker?.protocol.grammar(call.candidates.length) }),
