@@ -1,4 +1,5 @@
 import { type FileHandle, readFile } from "node:fs/promises";
+import { DataError } from "../../errors.ts";
 import { ByteReader } from "./bm25-bytes.ts";
 import { wordsPerEntry } from "./bm25-files.ts";
 
@@ -19,16 +20,24 @@ export class Bm25Dictionary {
     private readonly listStarts: Float64Array,
   ) {}
 
-  /** @param bytes of words.bin. */
+  /** @param bytes of words.bin. @throws DataError naming the file when it is damaged. */
   static async open(sparseFile: string, words: FileHandle, bytes: number): Promise<Bm25Dictionary> {
     const reader = new ByteReader(await readFile(sparseFile));
     const first: string[] = [];
     const starts: number[] = [];
     const listStarts: number[] = [];
-    while (reader.position < reader.bytes.length) {
-      first.push(reader.word());
-      starts.push(reader.double());
-      listStarts.push(reader.double());
+    try {
+      while (reader.position < reader.bytes.length) {
+        first.push(reader.word());
+        starts.push(reader.double());
+        listStarts.push(reader.double());
+      }
+    } catch (error) {
+      throw new DataError(
+        `is damaged at byte ${reader.position}: restore it, or build the index again`,
+        { file: sparseFile },
+        { cause: error },
+      );
     }
     starts.push(bytes);
     return new Bm25Dictionary(words, first, Float64Array.from(starts), Float64Array.from(listStarts));

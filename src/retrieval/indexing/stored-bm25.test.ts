@@ -143,6 +143,10 @@ describe("stored BM25", () => {
     const length = (await readFile(join(folder, "postings.bin"))).length;
     await writeFile(join(folder, "postings.bin"), Buffer.alloc(length, 1));
     await expect(search(["apple"], 1)).rejects.toThrow(/postings\.bin: is damaged at byte 0/);
+    await writeFile(join(folder, "words-sparse.bin"), Buffer.alloc((await readFile(join(folder, "words-sparse.bin"))).length, 255));
+    await expect(openStoredBm25(folder)).rejects.toThrow(/words-sparse\.bin: is damaged at byte \d+/);
+    await rm(join(folder, "lengths.bin"));
+    await expect(openStoredBm25(folder)).rejects.toThrow(/lengths\.bin: can't be read \(ENOENT\)/);
     await writeFile(join(folder, "bm25.json"), "{}");
     await expect(openStoredBm25(folder)).rejects.toThrow(/bm25\.json: is damaged or of another version/);
   });

@@ -43,12 +43,12 @@ export async function buildStoredBm25(folder: string, texts: AsyncIterable<strin
 export async function openStoredBm25(folder: string, { k1 = 0.9, b = 0.4 }: Bm25Options = {}): Promise<TextIndex> {
   const files = bm25Files(folder);
   const about = await readAbout(files.about);
-  const lengths = await readLengths(files.lengths, about.rows);
   const handles: FileHandle[] = [];
   try {
-    for (const part of ["postings", "words", "sparse"] as const) handles.push(await openSized(files[part], about.bytes[part]));
+    for (const part of ["postings", "words", "sparse", "lengths"] as const) handles.push(await openSized(files[part], about.bytes[part]));
     const [postings, words] = handles as [FileHandle, FileHandle];
     const dictionary = await Bm25Dictionary.open(files.sparse, words, about.bytes.words);
+    const lengths = await readLengths(files.lengths, about.rows);
     const longest = lengths.reduce((most, length) => Math.max(most, length), 0);
     const norms = normsOf({ k1, b }, about.totalLength / Math.max(1, about.rows), longest);
     const scale = { k1, norms, rows: about.rows, lengths };
