@@ -9,9 +9,13 @@ import type { Retriever } from "../retrieval/retriever.ts";
 import { type StepResult, trainStep } from "./step.ts";
 
 /** One step on scripted engines. */
-async function step(change: ConfigChange = {}, scripts: Parameters<typeof tinyWiring>[0] = {}, retriever?: Retriever) {
+async function step(
+  change: ConfigChange = {},
+  scripts: Parameters<typeof tinyWiring>[0] = {},
+  retriever?: Retriever,
+  wiring = tinyWiring(scripts),
+) {
   const config = tinyConfig(change);
-  const wiring = tinyWiring(scripts);
   const ranker = { ...wiring.ranker, protocol: rankerProtocolFor(config, wiring.ranker.renderer) };
   const parts = {
     retriever: batchedRetriever(retriever ?? wiring.retriever),
@@ -140,6 +144,15 @@ describe("the step's rules", () => {
     expect(ranker.updates).toEqual([]);
     expect(ranker.requests.every(({ temperature }) => temperature === 0)).toBe(true);
     expect(result.metrics.rankerEntropy).toBeUndefined();
+  });
+
+  it("needs no log-probabilities of a fixed ranker, which a server may not tell", async () => {
+    const wiring = tinyWiring();
+    const { engine } = wiring.ranker;
+    const sample = engine.sample.bind(engine);
+    engine.sample = async (request) => (await sample(request)).map((output) => ({ ...output, logprobs: [] }));
+    const { result } = await step({ system: "fixed-ranker" }, {}, undefined, wiring);
+    expect(result.metrics.groupsKept).toBeGreaterThan(0);
   });
 
   it("leaves trajectories with a failing service out of groups and training", async () => {
