@@ -56,6 +56,7 @@ const commands: Readonly<Record<string, CommandEntry | CommandGroup>> = {
     },
   },
   pull: { about: "fetch a model or data set from the Hugging Face Hub", load: async () => (await import("./pull.ts")).pull },
+  export: { about: "write a run's models for other tools", load: async () => (await import("./export.ts")).exportRun },
   report: { about: "write report.html again from a run folder", load: async () => (await import("./report.ts")).report },
   runs: { about: "list the run folders", load: async () => (await import("./runs.ts")).runs },
   doctor: { about: "check this machine and, with --config, the data", load: async () => (await import("./doctor.ts")).doctor },

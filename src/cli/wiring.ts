@@ -109,10 +109,16 @@ export function answeringParts(config: Config, wiring: Wiring): { readonly proto
   };
 }
 
+type Policies = Pick<Wiring, "main" | "ranker">;
+
+/** Loads a checkpoint into the engines that were trained. */
+export async function loadTrained(config: Config, policies: Policies, checkpoint: Checkpoint): Promise<void> {
+  const ranker = config.system === "cosearch" && !sharesBackbone(policies) ? policies.ranker?.engine : undefined;
+  await loadCheckpoint(checkpoint, { main: policies.main.engine, ...(ranker ? { ranker } : {}) });
+}
+
 /** Puts a checkpoint's weights (none: the initial ones) where `sample` uses them. */
 export async function publishCheckpoint(config: Config, wiring: Wiring, checkpoint?: Checkpoint): Promise<void> {
-  const own = sharesBackbone(wiring) ? undefined : wiring.ranker?.engine;
-  const ranker = config.system === "cosearch" ? own : undefined;
-  if (checkpoint) await loadCheckpoint(checkpoint, { main: wiring.main.engine, ...(ranker ? { ranker } : {}) });
-  await Promise.all([wiring.main.engine.publish(), own?.publish()]);
+  if (checkpoint) await loadTrained(config, wiring, checkpoint);
+  await Promise.all([wiring.main.engine.publish(), sharesBackbone(wiring) ? undefined : wiring.ranker?.engine.publish()]);
 }

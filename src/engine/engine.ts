@@ -149,8 +149,10 @@ export interface TrainableEngine extends Sampler {
   /** Writes weights, optimiser moments and counters into a new folder, atomically: all that an exact resume needs. */
   saveState(folder: string): Promise<void>;
   loadState(folder: string): Promise<void>;
-  /** Writes the weights as a Hugging Face model folder. */
+  /** Writes the weights as a Hugging Face model folder, an adapter merged into them. */
   exportModel(folder: string): Promise<void>;
+  /** Where a low-rank adapter is trained: writes it as PEFT does; `baseModel` is what its configuration names as the base. */
+  exportAdapter?(folder: string, baseModel: string): Promise<void>;
   /** Makes the current weights the ones that `sample` uses; returns the new policy version. */
   publish(): Promise<number>;
 }
