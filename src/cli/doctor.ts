@@ -5,6 +5,7 @@ import type { Config, EndpointConfig, RetrievalConfig } from "../config.ts";
 import { readModelShape } from "../engine/embedded/hf-folder.ts";
 import { loadRenderer } from "../engine/hf-renderer.ts";
 import { ConfigError } from "../errors.ts";
+import { resolveModel } from "../retrieval/hub/resolve-model.ts";
 import { indexFiles } from "../retrieval/indexing/index-folder.ts";
 import { openRetriever } from "../retrieval/open-retriever.ts";
 import { loadQuestions } from "../training/dataset.ts";
@@ -93,7 +94,12 @@ async function configChecks(file: string, set: readonly string[]): Promise<Check
   }
   const attempt = async (name: string, path: string | undefined, read: (path: string) => Promise<string>): Promise<Check[]> => {
     if (path === undefined) return [];
-    if (!existsSync(path)) return [{ name, ok: false, found: `${path} does not exist`, fix: "correct the path, or make the file" }];
+    if (!existsSync(path)) {
+      const fix = name.endsWith(".model")
+        ? `correct the path, or fetch it with  cosearch pull ${path}`
+        : "correct the path, or make the file";
+      return [{ name, ok: false, found: `${path} does not exist`, fix }];
+    }
     try {
       return [{ name, ok: true, found: await read(path) }];
     } catch (error) {
@@ -112,8 +118,8 @@ async function configChecks(file: string, set: readonly string[]): Promise<Check
     ...(await attempt("data.dev", config.data.dev, questions)),
     ...(await attempt("data.test", config.data.test, questions)),
     await retrievalCheck(config.retrieval),
-    ...(await attempt("agent.model", config.agent.model, model)),
-    ...(await attempt("ranker.model", config.ranker.model, model)),
+    ...(await attempt("agent.model", await localModel(config.agent.model), model)),
+    ...(await attempt("ranker.model", await localModel(config.ranker.model), model)),
     ...(await serverCheck("agent", config.agent.endpoint)),
     ...(await serverCheck("ranker", config.ranker.endpoint)),
     ...(await togetherChecks(config)),
@@ -124,16 +130,17 @@ async function configChecks(file: string, set: readonly string[]): Promise<Check
 async function togetherChecks(config: Config): Promise<Check[]> {
   const { agent, ranker } = config;
   const folder = config.retrieval.index.folder;
-  const parts = [agent.model, ranker.model, config.data.train].filter((path) => path !== undefined);
-  if (agent.model === undefined || parts.some((path) => !existsSync(path)) || (folder !== undefined && !existsSync(folder))) return [];
+  const [agentModel, rankerModel] = [await localModel(agent.model), await localModel(ranker.model)];
+  const parts = [agentModel, rankerModel, config.data.train].filter((path) => path !== undefined);
+  if (agentModel === undefined || parts.some((path) => !existsSync(path)) || (folder !== undefined && !existsSync(folder))) return [];
   const name = "together";
   try {
     const speaker = async (path: string) => ({
       renderer: await loadRenderer(path),
       contextTokens: (await readModelShape(path)).maxPositions,
     });
-    const main = await speaker(agent.model);
-    const rankerSide = ranker.sharedBackbone ? main : ranker.model === undefined ? undefined : await speaker(ranker.model);
+    const main = await speaker(agentModel);
+    const rankerSide = ranker.sharedBackbone ? main : rankerModel === undefined ? undefined : await speaker(rankerModel);
     const opened = await openRetriever(config.retrieval);
     try {
       const trainQuestions = await loadQuestions(config.data.train);
@@ -147,6 +154,11 @@ async function togetherChecks(config: Config): Promise<Check[]> {
   } catch (error) {
     return [{ name, ok: false, found: (error as Error).message, fix: "change the settings that it names" }];
   }
+}
+
+/** Where a model lies, if it is a name of the Hub that was pulled; else the name or path as it is. */
+async function localModel(nameOrPath: string | undefined): Promise<string | undefined> {
+  return nameOrPath === undefined ? undefined : resolveModel(nameOrPath, { offline: true }).catch(() => nameOrPath);
 }
 
 /** Asks a server once what it serves. */

@@ -7,6 +7,7 @@ import { type Config, hasRanker } from "../config.ts";
 import { evenlySpaced } from "../evenly-spaced.ts";
 import { createSearch, rankerProtocolFor } from "../ranker/systems.ts";
 import { batchedRetriever } from "../retrieval/batched-retriever.ts";
+import { resolveModel } from "../retrieval/hub/resolve-model.ts";
 import { localCorpusPaths } from "../retrieval/indexing/corpus-sources.ts";
 import { indexFiles } from "../retrieval/indexing/index-folder.ts";
 import { type OpenRetrieverOptions, openRetriever } from "../retrieval/open-retriever.ts";
@@ -95,7 +96,10 @@ async function passagePaths(retrieval: Config["retrieval"]): Promise<Record<stri
 
 /** SHA-256 of every input of a run, by configuration field. */
 export async function fingerprints(config: Config): Promise<Record<string, string>> {
-  const entries = (await inputPaths(config)).map(async ([field, path]) => [field, await fingerprint(path)] as const);
+  const entries = (await inputPaths(config)).map(async ([field, path]) => {
+    // A model may be a name of the Hub: what counts is what lies in the cache.
+    return [field, await fingerprint(field.endsWith(".model") ? await resolveModel(path) : path)] as const;
+  });
   return Object.fromEntries(await Promise.all(entries));
 }
 
