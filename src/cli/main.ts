@@ -21,6 +21,7 @@ interface CommandGroup {
 }
 
 const commands: Readonly<Record<string, CommandEntry | CommandGroup>> = {
+  init: { about: "write a commented configuration for your case", load: async () => (await import("./init.ts")).init },
   study: { about: "train and evaluate the four systems, write the report", load: async () => (await import("./study.ts")).study },
   train: { about: "train one system", load: async () => (await import("./train.ts")).train },
   evaluate: { about: "evaluate a trained system on held-out questions", load: async () => (await import("./evaluate.ts")).evaluate },
