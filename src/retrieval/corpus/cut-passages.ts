@@ -1,3 +1,5 @@
+import { sentenceSegments, wordSegments } from "./segments.ts";
+
 /** A paragraph, list item, table row or heading. */
 export interface TextBlock {
   readonly text: string;
@@ -32,10 +34,8 @@ const wordSlices = new RegExp(`.{1,${longestWord}}`, "gsu");
 /** Scripts that put no space between words: Han, Hiragana, Katakana, Thai, Lao, Khmer, Burmese. */
 const unspaced = /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u;
 
-const segmenter = new Intl.Segmenter("en", { granularity: "sentence" });
 /** Ends with a full stop that seldom ends a sentence: after titles, initials and the like. */
 const abbreviation = /(?:^|[\s(.])(?:Mr|Mrs|Ms|Dr|Prof|St|Gen|Col|Capt|Lt|Sgt|Rev|Hon|vs|cf|No|Fig|Eq|Vol|e\.g|i\.e|\p{Lu})\.\s*$/u;
-const wordSegments = new Intl.Segmenter("en", { granularity: "word" });
 
 /**
  * Cuts a text into passages of about `passageWords` words (W) at sentence borders: each has at most 3/2 W words and, but for the last,
@@ -102,7 +102,7 @@ function* sentenceParts(text: string, passageWords: number): Generator<{ text: s
 
 function* sentencesOf(text: string): Generator<string> {
   let sentence = "";
-  for (const { segment } of segmenter.segment(text)) {
+  for (const segment of sentenceSegments(text)) {
     sentence += segment;
     if (abbreviation.test(segment)) continue;
     yield sentence;
@@ -126,7 +126,7 @@ export function spacedWords(text: string): string[] {
 /** The words of a run of a script without spaces, as a dictionary finds them. */
 function dictionaryWords(run: string): string[] {
   const words: string[] = [];
-  for (const { segment, isWordLike } of wordSegments.segment(run)) {
+  for (const { segment, isWordLike } of wordSegments(run)) {
     if (isWordLike || words.length === 0) words.push(segment);
     else words[words.length - 1] += segment;
   }
