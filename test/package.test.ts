@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, readFileSync } from "node:fs";
+import { existsSync, readdirSync, readFileSync, statSync } from "node:fs";
 import { fileURLToPath } from "node:url";
 import { describe, expect, it } from "vitest";
 
@@ -29,7 +29,12 @@ describe("package.json", () => {
   it("names entry points and a command that have a source", () => {
     const entries = Object.values(manifest.exports).flatMap((entry) => (typeof entry === "string" ? [] : [entry.types, entry.default]));
     expect(entries.length).toBeGreaterThanOrEqual(8);
-    for (const built of [...entries, ...Object.values(manifest.bin)]) expect(existsSync(root + sourceOf(built)), built).toBe(true);
+    for (const built of entries) expect(existsSync(root + sourceOf(built)), built).toBe(true);
+    for (const command of Object.values(manifest.bin)) {
+      expect(statSync(root + command).mode & 0o111, `${command} must be executable`).toBe(0o111);
+      const [, built = ""] = /"\.\.\/(dist\/[\w/]+\.js)"/.exec(readFileSync(root + command, "utf8")) ?? [];
+      expect(existsSync(root + sourceOf(built)), built).toBe(true);
+    }
   });
 
   it("depends on exactly the packages that the sources import", () => {

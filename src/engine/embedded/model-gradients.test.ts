@@ -163,6 +163,30 @@ describe.each(Object.entries(models))("%s", (_name, shape) => {
     expect(gradientDifference(parameters, shared.gradient, separate.gradient)).toBeLessThan(1e-5);
   });
 
+  it("outputs that would not fit one row with their prompt go into several", async () => {
+    const prompt = Array.from({ length: 50 }, (_, index) => index % 40);
+    const outputs = [0, 1, 2, 3, 4, 5].map((index) => ({
+      ...(examples()[0] as TrainingExample),
+      tokenIds: [...prompt, ...Array.from({ length: 13 }, () => 3 + index)],
+    }));
+    const batch = outputs.map((example) => {
+      const mask = example.tokenIds.map((_, position): 0 | 1 => (position < prompt.length ? 0 : 1));
+      const per = (value: number) => example.tokenIds.map(() => value);
+      return {
+        ...example,
+        mask,
+        weights: mask.map((trained) => trained * 0.1),
+        logprobs: per(-3),
+        advantages: per(1),
+        referenceLogprobs: per(-3),
+        targets: per(-1),
+      };
+    });
+    const shared = await gradientOf(parameters, batch, surrogate, { microBatchTokens: 1024 });
+    const separate = await gradientOf(parameters, batch, surrogate, { sharePrompts: false });
+    expect(gradientDifference(parameters, shared.gradient, separate.gradient)).toBeLessThan(1e-5);
+  });
+
   it("small micro-batches and two threads give the gradients of one large micro-batch", async () => {
     const large = await gradientOf(parameters, examples(), surrogate);
     const small = await gradientOf(parameters, examples(), surrogate, { microBatchTokens: 24, threads: 2 });

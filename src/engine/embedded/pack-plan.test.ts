@@ -9,9 +9,9 @@ const sequence = (which: number, prompt: number, output: number) => ({
   mask: [...list(prompt, 0), ...list(output, 1)],
 });
 
-function plan(sequences: readonly ReturnType<typeof sequence>[], maxTokens: number, pack: boolean) {
+function plan(sequences: readonly ReturnType<typeof sequence>[], maxTokens: number, pack: boolean, maxRow = 512) {
   const plans = sequences.flatMap(({ mask }, index) => planSequence(index, mask) ?? []);
-  return planBatches(plans, (index) => sequences[index]?.tokenIds ?? [], { maxTokens, pack });
+  return planBatches(plans, (index) => sequences[index]?.tokenIds ?? [], { maxTokens, maxRow, pack });
 }
 
 describe("planSequence", () => {
@@ -40,6 +40,17 @@ describe("planBatches", () => {
       true,
     );
     expect(batches[0]?.rows.map((row) => row.sequences.length)).toEqual([2, 2, 2, 2]);
+  });
+
+  it("keeps a row within the longest sequence of the model, padding included", () => {
+    const batches = plan(
+      list(8, 0).map(() => sequence(1, 201, 10)),
+      4096,
+      true,
+      250,
+    );
+    expect(batches.map(({ length, rows }) => [length, rows.map((row) => row.sequences.length)])).toEqual([[250, [5, 3]]]);
+    expect(plan([sequence(1, 200, 50)], 4096, true, 251).map(({ length }) => length)).toEqual([251]);
   });
 
   const anySequence = fc.tuple(fc.integer({ min: 0, max: 3 }), fc.integer({ min: 1, max: 40 }), fc.integer({ min: 1, max: 30 }));

@@ -52,11 +52,21 @@ function groupByPrompt(sequences: readonly SequencePlan[], tokens: (index: numbe
   return [...groups.values()];
 }
 
+/** How much goes together. */
+export interface PackLimits {
+  /** Tokens, padding included, of a micro-batch; a longer row stands alone. */
+  readonly maxTokens: number;
+  /** Tokens of a row, as long as the model takes them: the rotary kernel refuses longer ones, whatever their positions. */
+  readonly maxRow: number;
+  /** Whether sequences of the same prompt share a row. */
+  readonly pack: boolean;
+}
+
 /** Fills rows with the sequences of one prompt, shortest first; a row stays within twice the prompt (or one sequence). */
-function packGroup(group: readonly SequencePlan[], maxTokens: number): RowPlan[] {
+function packGroup(group: readonly SequencePlan[], { maxTokens, maxRow }: PackLimits): RowPlan[] {
   const shared = (group[0] as SequencePlan).first - 1;
   const own = (sequence: SequencePlan) => sequence.last - shared;
-  const limit = Math.min(maxTokens, 2 * shared);
+  const limit = Math.min(maxTokens, maxRow, 2 * shared);
   const rows: RowPlan[] = [];
   let open: SequencePlan[] = [];
   let length = shared;
@@ -75,13 +85,14 @@ function packGroup(group: readonly SequencePlan[], maxTokens: number): RowPlan[]
 }
 
 /** Cuts rows (longest first) into micro-batches of at most `maxTokens` tokens, padding included; a longer row stands alone. */
-function cutBatches(rows: readonly RowPlan[], maxTokens: number, packed: boolean): BatchPlan[] {
+function cutBatches(rows: readonly RowPlan[], { maxTokens, maxRow }: PackLimits, packed: boolean): BatchPlan[] {
   const sorted = [...rows].sort(
     (a, b) => b.length - a.length || (a.sequences[0] as SequencePlan).index - (b.sequences[0] as SequencePlan).index,
   );
   const batches: BatchPlan[] = [];
   for (let start = 0; start < sorted.length; ) {
-    const length = roundUp((sorted[start] as RowPlan).length);
+    const longest = (sorted[start] as RowPlan).length;
+    const length = Math.max(longest, Math.min(maxRow, roundUp(longest)));
     const count = Math.max(1, Math.floor(maxTokens / length));
     batches.push({ rows: sorted.slice(start, start + count), length, packed });
     start += count;
@@ -96,16 +107,16 @@ function cutBatches(rows: readonly RowPlan[], maxTokens: number, packed: boolean
 export function planBatches(
   sequences: readonly SequencePlan[],
   tokens: (index: number) => readonly number[],
-  options: { readonly maxTokens: number; readonly pack: boolean },
+  limits: PackLimits,
 ): BatchPlan[] {
-  const groups = options.pack ? groupByPrompt(sequences, tokens) : sequences.map((sequence) => [sequence]);
-  const rows = groups.flatMap((group) => packGroup(group, options.maxTokens));
+  const groups = limits.pack ? groupByPrompt(sequences, tokens) : sequences.map((sequence) => [sequence]);
+  const rows = groups.flatMap((group) => packGroup(group, limits));
   const isPacked = (row: RowPlan) => row.sequences.length > 1;
   return [
-    ...cutBatches(rows.filter(isPacked), options.maxTokens, true),
+    ...cutBatches(rows.filter(isPacked), limits, true),
     ...cutBatches(
       rows.filter((row) => !isPacked(row)),
-      options.maxTokens,
+      limits,
       false,
     ),
   ];

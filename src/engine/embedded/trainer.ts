@@ -70,6 +70,7 @@ export class EmbeddedTrainer {
     const plans = sequences.flatMap((sequence, index) => planSequence(index, sequence.mask) ?? []);
     const batches = planBatches(plans, (index) => sequences[index]?.tokenIds ?? [], {
       maxTokens: this.options.microBatchTokens,
+      maxRow: this.shape.maxPositions,
       pack: this.options.sharePrompts ?? true,
     });
     const logprobs = sequences.map(({ tokenIds }) => new Array<number>(tokenIds.length).fill(0));
