@@ -5,6 +5,7 @@ import type { IndexManifest } from "../retrieval/indexing/manifest.ts";
 import { indexTarget } from "./index-flags.ts";
 import { stageProgress } from "./index-progress.ts";
 import { Interrupted, listenForInterrupt } from "./interrupt.ts";
+import { withSkipAdvice } from "./skip-advice.ts";
 
 /** Flags of making that aren't settings. */
 interface MakingArguments {
@@ -41,7 +42,7 @@ export async function makeIndex(
     );
   } catch (error) {
     if (interrupt.signal.aborted) throw new Interrupted("interrupted; what is done is kept: the same command goes on where it stopped");
-    throw error;
+    throw withSkipAdvice(error, "--skip-bad");
   } finally {
     progress.stop();
     interrupt.release();

@@ -67,6 +67,17 @@ describe("cosearch serve retrieval", () => {
     await expect(post({})).rejects.toThrow();
   }, 30_000);
 
+  it("leaves unusable passages out with --skip-bad, and names it where one stops the start", async () => {
+    const bad = join(folder, "bad.jsonl");
+    writeFileSync(bad, `${JSON.stringify(documents[0])}\n{"id":"empty","text":""}\n`);
+    const flags = ["--corpus", bad, "--kind", "bm25", "--port", "0"];
+    const { code, stderr } = await cosearch(["serve", "retrieval", ...flags]);
+    expect([code, stderr]).toEqual([2, expect.stringMatching(/bad\.jsonl:2: .*\nor leave unusable passages out with --skip-bad/)]);
+    const { line, text } = await start([...flags, "--skip-bad"]);
+    expect(line).toMatch(/^serving bm25 over 1 passages/);
+    expect(text.stderr).toContain("1 unusable passages are left out (--skip-bad)");
+  }, 30_000);
+
   it("warns when everyone can search, and tells where it listens", async () => {
     const { line, text } = await start(["--corpus", corpus, "--kind", "bm25", "--port", "0", "--host", "0.0.0.0"]);
     expect(line).toMatch(/^serving bm25 over 6 passages in memory at http:\/\/0\.0\.0\.0:\d+ \(POST \/retrieve/);

@@ -18,6 +18,7 @@ export const serveRetrieval = defineStrictCommand({
     config: { ...flags.config, description: "YAML configuration, of which the sections retrieval and serving count" },
     index: { type: "string", description: "index folder (retrieval.index.folder)", valueHint: "DIR" },
     corpus: { type: "string", description: "passages (retrieval.corpus); may be given several times", valueHint: "PATH" },
+    "skip-bad": { type: "boolean", description: "leave unusable passages of the corpus out, instead of stopping at the first" },
     kind: { type: "string", description: "dense, bm25 or hybrid (retrieval.kind)", valueHint: "KIND" },
     host: { type: "string", description: "address to listen on; default 127.0.0.1, which only this machine reaches", valueHint: "HOST" },
     port: { type: "string", description: "port; default 8000; 0: any free one", valueHint: "N" },
@@ -33,7 +34,7 @@ export const serveRetrieval = defineStrictCommand({
     const { retrieval, serving } = loadRetrievalConfig({
       ...(args.config === undefined ? {} : { file: args.config }),
       set: allValues("set", rawArgs),
-      overrides: overridesOf(args, allValues("corpus", rawArgs)),
+      overrides: overridesOf(args, allValues("corpus", rawArgs), rawArgs.includes("--skip-bad")),
     });
     const { host, port, tokenVariable, ...limits } = serving;
     const token = tokenVariable === undefined ? undefined : readToken(tokenVariable);
@@ -43,12 +44,15 @@ export const serveRetrieval = defineStrictCommand({
       skipped++;
     };
     try {
-      const opened = await showingBuild(args.json === true, interrupt.signal, (options) =>
-        openRetriever(retrieval, { ...options, onSkip }),
+      const opened = await showingBuild(
+        args.json === true,
+        interrupt.signal,
+        (options) => openRetriever(retrieval, { ...options, onSkip }),
+        "--skip-bad",
       );
       try {
         if (interrupt.signal.aborted) throw new Interrupted("interrupted");
-        if (skipped > 0) say(`${skipped} unusable passages are left out (retrieval.skipBad)`);
+        if (skipped > 0) say(`${skipped} unusable passages are left out (--skip-bad)`);
         const { documents, description } = opened;
         const onFailure = failureTeller();
         const server = createRetrievalServer(opened.retriever, {
@@ -77,11 +81,12 @@ export const serveRetrieval = defineStrictCommand({
 
 type ServeFlags = Readonly<Partial<Record<"index" | "kind" | "host" | "port", string>>>;
 
-function overridesOf({ index, kind, host, port }: ServeFlags, corpus: readonly string[]): Override[] {
+function overridesOf({ index, kind, host, port }: ServeFlags, corpus: readonly string[], skipBad: boolean): Override[] {
   const number = port !== undefined && /^\d+$/.test(port) ? Number(port) : port;
   const given: [string, string, unknown][] = [
     ["--index", "retrieval.index.folder", index],
     ["--corpus", "retrieval.corpus", corpus.length > 1 ? corpus : corpus[0]],
+    ["--skip-bad", "retrieval.skipBad", skipBad ? true : undefined],
     ["--kind", "retrieval.kind", kind],
     ["--host", "serving.host", host],
     ["--port", "serving.port", number],

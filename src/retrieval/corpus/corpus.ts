@@ -1,8 +1,8 @@
-import { DataError } from "../../errors.ts";
 import type { Document } from "../../types.ts";
 import type { CorpusOptions, Place } from "./corpus-stream.ts";
 import { duplicateReason } from "./duplicate-id.ts";
 import { openCorpus } from "./open-corpus.ts";
+import { UnusablePassageError } from "./unusable-passage.ts";
 
 /** What the first stage indexes of a document: title and text. */
 export function documentText(document: Document): string {
@@ -16,7 +16,7 @@ export function corpusPaths({ corpus = [] }: { readonly corpus?: string | readon
 
 /**
  * Reads a whole corpus into memory: what `openCorpus` streams, ids checked for duplicates.
- * @throws ConfigError and DataError as `openCorpus` does, and DataError for an id that is used twice, naming both places; with
+ * @throws ConfigError and DataError as `openCorpus` does, and UnusablePassageError for an id that is used twice, naming both places; with
  * `onSkip` the later passage is left out instead.
  */
 export async function loadCorpus(paths: readonly string[] | string, options: CorpusOptions = {}): Promise<Document[]> {
@@ -30,7 +30,7 @@ export async function loadCorpus(paths: readonly string[] | string, options: Cor
       continue;
     }
     const reason = duplicateReason(document.id, earlier, place);
-    if (options.onSkip === undefined) throw new DataError(reason, place);
+    if (options.onSkip === undefined) throw new UnusablePassageError(reason, place);
     options.onSkip({ place, reason });
   }
   return documents;

@@ -1,6 +1,6 @@
 import { createHash } from "node:crypto";
 import { type FileHandle, mkdir, open, rm } from "node:fs/promises";
-import { DataError, RunFolderError } from "../../errors.ts";
+import { RunFolderError } from "../../errors.ts";
 import { writeJsonAtomically } from "../../files/json-file.ts";
 import type { Document } from "../../types.ts";
 import type { CorpusOptions, PlacedDocument } from "./corpus-stream.ts";
@@ -9,6 +9,7 @@ import { RowsById } from "./document-store-ids.ts";
 import { PlacesOfRows } from "./document-store-places.ts";
 import { readRows } from "./document-store-rows.ts";
 import { duplicateReason } from "./duplicate-id.ts";
+import { UnusablePassageError } from "./unusable-passage.ts";
 
 /** What a finished store holds. */
 export interface StoredDocuments {
@@ -23,7 +24,7 @@ export interface StoredDocuments {
 export interface DocumentWriter {
   /** Documents taken so far. */
   readonly count: number;
-  /** Rows are given in the order of documents. @throws DataError for an id that is used twice, naming both places; RunFolderError when the disk refuses. */
+  /** Rows are given in the order of documents. @throws UnusablePassageError for an id that is used twice, naming both places; RunFolderError when the disk refuses. */
   append(documents: readonly PlacedDocument[]): Promise<void>;
   /** Flushes everything to the disk and makes the store complete. */
   finish(): Promise<StoredDocuments>;
@@ -77,7 +78,7 @@ class StoreWriter implements DocumentWriter {
         continue;
       }
       const reason = duplicateReason(document.id, this.places.at(earlier), place);
-      if (this.onSkip === undefined) throw new DataError(reason, place);
+      if (this.onSkip === undefined) throw new UnusablePassageError(reason, place);
       this.onSkip({ place, reason });
     }
     await this.guarded(() => this.flush());

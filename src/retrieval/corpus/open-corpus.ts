@@ -2,12 +2,13 @@ import { ConfigError, DataError } from "../../errors.ts";
 import { type CorpusFile, corpusFiles } from "./corpus-files.ts";
 import type { CorpusOptions, CorpusStream, PlacedDocument } from "./corpus-stream.ts";
 import type { Entries } from "./entry.ts";
+import { UnusablePassageError } from "./unusable-passage.ts";
 
 /**
  * Opens a corpus: JSONL, DPR's TSV, Parquet, texts (.md, .txt, .html), or folders of one of these. It can be iterated more than
  * once; `bytesRead` then starts again.
  * @throws ConfigError when no path is given or `passageWords` is no positive integer; DataError for a path that can't be read (see
- * `corpusFiles`). Iterating throws a DataError for an unusable passage (unless `onSkip` is given), a damaged file (always: how many
+ * `corpusFiles`). Iterating throws an UnusablePassageError (unless `onSkip` is given), and a DataError for a damaged file (always: how many
  * passages are lost can't be told), and a corpus without any passage.
  */
 export async function openCorpus(paths: readonly string[], options: CorpusOptions = {}): Promise<CorpusStream> {
@@ -43,7 +44,7 @@ async function* passages(
         if ("document" in entry) {
           used++;
           yield entry;
-        } else if (onSkip === undefined) throw new DataError(entry.reason, entry.place);
+        } else if (onSkip === undefined) throw new UnusablePassageError(entry.reason, entry.place);
         else {
           skipped++;
           onSkip(entry);

@@ -73,11 +73,13 @@ export class BuildJournal {
   ) {}
 
   /**
-   * Goes on with the unfinished build of a folder, or begins one.
+   * Goes on with the unfinished build of a folder that has a finished part, or begins one.
    * @throws RunFolderError when the unfinished one is of other settings or another corpus, naming each difference.
    */
   static async open(folder: string, settings: BuildState["settings"], sources: readonly CorpusSource[]): Promise<BuildJournal> {
-    const before = await readBuildState(folder);
+    const found = await readBuildState(folder);
+    // Without a finished part nothing would be kept.
+    const before = found === undefined || found.done.length === 0 ? undefined : found;
     if (before !== undefined) checkSameBuild(folder, before, { settings: plain(settings), sources });
     const journal = new BuildJournal(folder, before ?? { formatVersion: indexFormatVersion, settings: plain(settings), sources, done: [] });
     if (before === undefined) await journal.note({});
