@@ -26,6 +26,12 @@ const found = async (paths: readonly string[] = [""], format?: Parameters<typeof
   ).map((file) => `${relative(folder, file.file)} ${file.format}`);
 
 describe("corpusFiles", () => {
+  it("passes over an index among the texts, so that one can lie beside what it was built from", async () => {
+    await make("a.md", "indexes/mine/documents/documents.jsonl", "indexes/mine/skipped.jsonl");
+    await writeFile(join(folder, "indexes/mine/build.json"), '{"formatVersion": 1}');
+    expect(await found()).toEqual(["a.md text"]);
+  });
+
   it("takes shards in the order of their numbers, folders below included, hidden ones not", async () => {
     await make(
       "part-10.jsonl.gz",

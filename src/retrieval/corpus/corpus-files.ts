@@ -1,6 +1,7 @@
 import { readdir, realpath, stat } from "node:fs/promises";
 import { basename, dirname, join, relative, resolve, sep } from "node:path";
 import { ConfigError, DataError } from "../../errors.ts";
+import { holdsIndex } from "../indexing/index-folder.ts";
 import type { CorpusFormat } from "./corpus-stream.ts";
 import { unreadable } from "./file-bytes.ts";
 
@@ -13,6 +14,8 @@ export interface CorpusFile {
   readonly format: FileFormat;
   /** Bytes on the disk. */
   readonly size: number;
+  /** Latest change, in milliseconds since 1970. */
+  readonly modified: number;
   readonly name: string;
 }
 
@@ -28,7 +31,7 @@ const aboutTheData = /^(readme|licen[cs]e|changelog|citation|dataset_?card|notic
 
 /**
  * The files behind the paths of a corpus, in the order given; those of a folder in natural name order, all folders below it
- * included, hidden files and node_modules left out. A folder that holds corpus.jsonl (BEIR) means that file.
+ * included, hidden files, node_modules and index folders left out. A folder that holds corpus.jsonl (BEIR) means that file.
  * @throws ConfigError when no path is given; DataError for a path that is missing, of no known kind, named twice, or a folder that
  * holds nothing to read or files of several formats.
  */
@@ -58,11 +61,8 @@ export async function corpusFiles(paths: readonly string[], format: CorpusFormat
     found.map(async ({ file, format }) => {
       const name = relative(base, resolve(file)).split(sep).join("/");
       // A link to nowhere is reported when it is read, where texts may be skipped.
-      const size = await stat(file).then(
-        (info) => info.size,
-        () => 0,
-      );
-      return { file, format, size, name };
+      const about = await stat(file).catch(() => undefined);
+      return { file, format, size: about?.size ?? 0, modified: Math.round(about?.mtimeMs ?? 0), name };
     }),
   );
 }
@@ -123,6 +123,7 @@ async function* filesBelow(folder: string, visited: Set<string>): AsyncGenerator
   // A folder that a link has led to before: following it could go round for ever.
   if (visited.has(real)) return;
   visited.add(real);
+  if (await holdsIndex(folder)) return;
   const names = (await readdir(folder)).filter((name) => !name.startsWith(".") && name !== "node_modules");
   names.sort((one, other) => naturally.compare(one, other) || (one < other ? -1 : 1));
   for (const name of names) {

@@ -1,3 +1,4 @@
+import { execFileSync } from "node:child_process";
 import { mkdtemp, readFile, rm, writeFile } from "node:fs/promises";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
@@ -47,6 +48,12 @@ function rawFrame(bytes: Uint8Array): Buffer {
   header.writeUIntLE((bytes.length << 3) | 1, 6, 3);
   return Buffer.concat([header, bytes]);
 }
+
+it.skipIf(process.platform === "win32")("refuses a pipe, which it could wait for for ever", async () => {
+  const file = join(folder, "pipe.jsonl");
+  execFileSync("mkfifo", [file]);
+  await expect(fileBytes(file).next()).rejects.toThrow("pipe.jsonl: is a pipe or a device: name a file");
+});
 
 describe("fileBytes", () => {
   it("reads a plain file, whatever its size, and counts its bytes", async () => {

@@ -1,4 +1,4 @@
-import { type FileHandle, open } from "node:fs/promises";
+import { type FileHandle, open, stat } from "node:fs/promises";
 import { pipeline, Readable } from "node:stream";
 import { createGunzip } from "node:zlib";
 import { Decompress } from "fzstd";
@@ -20,9 +20,13 @@ const zstdPushBytes = 1024;
  * @throws DataError naming the file when it can't be read, or when the archive is truncated, corrupt or not what its name says.
  */
 export async function* fileBytes(file: string, onRead: (bytes: number) => void = () => undefined): AsyncGenerator<Uint8Array> {
-  const handle = await open(file).catch((error: unknown) => {
+  const failed = (error: unknown) => {
     throw unreadable(file, error);
-  });
+  };
+  const about = await stat(file).catch(failed);
+  // To open a pipe would wait for its writer for ever.
+  if (!about.isFile() && !about.isDirectory()) throw new DataError("is a pipe or a device: name a file", { file });
+  const handle = await open(file).catch(failed);
   try {
     const compression = await compressionOf(handle, file);
     const chunks = diskChunks(handle, onRead);

@@ -29,7 +29,7 @@ export async function buildIndexFrom(options: BuildIndexOptions, imported: Impor
   const settings = newIndexSettings(config);
   const paths = await localCorpusPaths(config, options.signal);
   if (paths.length === 0) throw new ConfigError("retrieval.corpus: is needed to build an index: name files or folders of passages");
-  const sources = [...(await corpusSources(paths)), ...(imported?.sources ?? [])];
+  const sources = [...(await corpusSources(paths, config.format)), ...(imported?.sources ?? [])];
   await prepareIndexFolder(folder);
   const release = await lockFolder(folder);
   try {

@@ -44,7 +44,7 @@ export async function prepareIndexFolder(folder: string): Promise<void> {
 }
 
 /** A folder of ours has a manifest or, while it is being built, a build.json, both with a format version. */
-async function holdsIndex(folder: string): Promise<boolean> {
+export async function holdsIndex(folder: string): Promise<boolean> {
   for (const name of [indexFiles.manifest, indexFiles.build]) {
     const text = await readIfPresent(join(folder, name));
     if (text !== undefined && /^\{\s*"formatVersion": *\d/.test(text)) return true;
