@@ -316,7 +316,7 @@ export const configSchema = z
       problem(["ranker", "topK"], `must not exceed retrieval.candidates (${config.retrieval.candidates}), got ${config.ranker.topK}`);
     }
     for (const policy of ["agent", "ranker"] as const) {
-      for (const [path, message] of endpointProblems(config[policy])) problem([policy, ...path], message);
+      for (const [path, message] of endpointProblems(policy, config[policy])) problem([policy, ...path], message);
     }
     if (config.agent.model === undefined && config.agent.endpoint === undefined) {
       problem(["agent", "model"], "is missing: name a model folder, or a server in agent.endpoint");
@@ -352,10 +352,13 @@ export const retrievalConfigSchema = z
 const ownParameters = "model prompt messages n stream max_tokens max_completion_tokens temperature top_p seed stop logprobs".split(" ");
 
 /** What contradicts itself where an endpoint stands for a model: path below the policy's section and message. */
-function endpointProblems({ endpoint, ...policy }: z.infer<typeof agent> | z.infer<typeof ranker>): [path: string[], message: string][] {
+function endpointProblems(
+  name: "agent" | "ranker",
+  { endpoint, ...policy }: z.infer<typeof agent> | z.infer<typeof ranker>,
+): [path: string[], message: string][] {
   if (endpoint === undefined) return [];
   const problems: [string[], string][] = [];
-  if (policy.model !== undefined) problems.push([["endpoint"], "excludes model: name a model to run here, or a server"]);
+  if (policy.model !== undefined) problems.push([["endpoint"], `excludes ${name}.model: name a model to run here, or a server`]);
   if (policy.lora !== undefined)
     problems.push([["lora"], "is for models run here: let the server load the adapter, and name it in endpoint.model"]);
   if (policy.grammar) problems.push([["grammar"], "is for models run here: a server applies no token grammar; set it to false"]);

@@ -1,11 +1,12 @@
 /**
- * Configuration files. A file may begin from another one (`extends: other.yaml`) and say only what differs. Relative paths inside a file are
- * meant relative to that file's folder and become absolute.
+ * Configuration files. A file may begin from another one (`extends: other.yaml`) and say only what differs; `key: null` takes away what the
+ * other one says. Relative paths inside a file are meant relative to that file's folder and become absolute.
  */
 import { existsSync, readFileSync } from "node:fs";
 import { dirname, resolve } from "node:path";
 import { isMap, LineCounter, parseDocument } from "yaml";
 import { ConfigError } from "../errors.ts";
+import { isRemovable } from "./config-keys.ts";
 
 /** Keys that hold paths. */
 const pathKeys = [
@@ -32,6 +33,8 @@ export interface ConfigFile {
   readonly tree: Tree;
   /** `file:line` of a dotted key (of its nearest section, when the key itself is absent); undefined when the file doesn't have it. */
   readonly placeOf: (key: string) => string | undefined;
+  /** The same for a key that the file has only from one that it extends; undefined for its own keys and absent ones. */
+  readonly inheritedFrom: (key: string) => string | undefined;
 }
 
 /**
@@ -48,20 +51,38 @@ export function readConfigFile(file: string, below: readonly string[] = []): Con
     const line = lineOf(key);
     return line === undefined ? undefined : `${file}:${line}`;
   };
-  if (base === undefined) return { tree: own, placeOf };
+  if (base === undefined) return { tree: own, placeOf, inheritedFrom: () => undefined };
   if (typeof base !== "string") throw new ConfigError(`${placeOf("extends")}: extends: expected a file name, got ${JSON.stringify(base)}`);
   const under = readConfigFile(resolve(dirname(path), base), [...below, path]);
-  return { tree: overlaid(under.tree, own), placeOf: (key) => placeOf(key) ?? under.placeOf(key) };
+  const inheritedFrom = (key: string) => (!decides(own, key) && decides(under.tree, key) ? under.placeOf(key) : undefined);
+  return {
+    tree: overlaid(under.tree, own),
+    placeOf: (key) => inheritedFrom(key) ?? placeOf(key) ?? under.placeOf(key),
+    inheritedFrom,
+  };
 }
 
-/** Sections are merged key by key; everything else replaces what was there. */
-function overlaid(base: Tree, over: Tree): Tree {
+/** Sections are merged key by key, null takes away; everything else replaces what was there. `path`: of the section. */
+function overlaid(base: Tree, over: Tree, path: readonly string[] = []): Tree {
   const merged: Tree = { ...base };
   for (const [key, value] of Object.entries(over)) {
     const before = merged[key];
-    merged[key] = isTree(before) && isTree(value) ? overlaid(before, value) : value;
+    if (isTree(value)) merged[key] = overlaid(isTree(before) ? before : {}, value, [...path, key]);
+    else if (value === null && isRemovable([...path, key])) delete merged[key];
+    else merged[key] = value;
   }
   return merged;
+}
+
+/** Whether a tree gives a dotted key a value, or takes it (or a section around it) away. */
+export function decides(tree: Tree, key: string): boolean {
+  let value: unknown = tree;
+  for (const part of key.replace(/\[\d+\]/g, "").split(".")) {
+    if (!isTree(value)) return true;
+    value = Object.hasOwn(value, part) ? value[part] : undefined;
+    if (value === undefined) return false;
+  }
+  return true;
 }
 
 function readYaml(file: string): { tree: Tree; lineOf: (key: string) => number | undefined } {

@@ -1,5 +1,5 @@
 import type { z } from "zod";
-import { configSchema } from "../config.ts";
+import { describeKey, isRemovable, keysAt } from "./config-keys.ts";
 import { suggestion } from "./nearest.ts";
 
 type Issue = z.core.$ZodIssue;
@@ -9,6 +9,8 @@ type Path = readonly PropertyKey[];
 export interface ConfigProblem {
   readonly key: string;
   readonly message: string;
+  /** Where settings contradict each other: all of them, the key too. */
+  readonly involved?: readonly string[];
 }
 
 /** Reads zod's issues as sentences about dotted keys. `value` is the configuration as it was given. */
@@ -22,7 +24,12 @@ export function configProblems(issues: readonly Issue[], value: unknown): Config
       }));
     }
     const found = valueAt(value, issue.path);
-    if (issue.code === "custom") return [{ key: dotted(issue.path), message: issue.message }];
+    const meant = issue.code === "invalid_union" ? meantAlternative(issue) : undefined;
+    if (meant) return configProblems(meant, value);
+    if (issue.code === "custom") {
+      const key = dotted(issue.path);
+      return [{ key, message: issue.message, involved: [...new Set([key, ...namedIn(issue.message, issue.path)])] }];
+    }
     const description = describeKey(issue.path);
     const expected = `expected ${expectation(issue)}${description ? ` (${description})` : ""}`;
     return [
@@ -32,29 +39,6 @@ export function configProblems(issues: readonly Issue[], value: unknown): Config
       },
     ];
   });
-}
-
-/** Every dotted key of the schema that holds a value. */
-export function knownKeys(): string[] {
-  const walk = (shape: Record<string, z.ZodType>, prefix: string): string[] =>
-    Object.entries(shape).flatMap(([name, type]) => {
-      const inner = shapeOf(type);
-      return inner ? walk(inner, `${prefix}${name}.`) : [prefix + name];
-    });
-  return walk(configSchema.shape as Record<string, z.ZodType>, "");
-}
-
-/** Whether a dotted key holds free text, which the command line then takes as it is typed. */
-export function isTextKey(key: string): boolean {
-  const parts = key.split(".");
-  let shape: Record<string, z.ZodType> | undefined = configSchema.shape as Record<string, z.ZodType>;
-  let type: z.ZodType | undefined;
-  for (const part of parts) {
-    type = shape && Object.hasOwn(shape, part) ? shape[part] : undefined;
-    shape = type && shapeOf(type);
-  }
-  while (type && type.def.type !== "string") type = innerOf(type);
-  return type !== undefined;
 }
 
 /** `["a", 0, "b"]` -> `a[0].b` */
@@ -86,44 +70,28 @@ function expectation(issue: Issue): string {
         : `a value ${issue.inclusive ? "of at least" : "above"} ${issue.minimum}`;
     case "too_big":
       return `a value ${issue.inclusive ? "of at most" : "below"} ${issue.maximum}`;
+    case "invalid_union":
+      return issue.errors.flatMap(([first]) => (first ? [expectation(first)] : [])).join(" or ");
     default:
       return issue.message;
   }
 }
 
-/** The keys of the section at a path. */
-function keysAt(path: Path): string[] {
-  let shape: Record<string, z.ZodType> | undefined = configSchema.shape as Record<string, z.ZodType>;
-  for (const part of path) shape = shape?.[String(part)] && shapeOf(shape[String(part)] as z.ZodType);
-  return shape ? Object.keys(shape) : [];
+/** Of several kinds of value, the one that was given, with what is wrong inside it; undefined where none (or more than one) was. */
+function meantAlternative({ path, errors }: z.core.$ZodIssueInvalidUnion): Issue[] | undefined {
+  const ofRightKind = errors.filter((issues) => !issues.some(({ code, path: inner }) => code === "invalid_type" && inner.length === 0));
+  const [only, another] = ofRightKind;
+  return only && !another ? only.map((issue) => ({ ...issue, path: [...path, ...issue.path] })) : undefined;
 }
 
-/** The schema's description of a key. */
-function describeKey(path: Path): string | undefined {
-  let shape: Record<string, z.ZodType> | undefined = configSchema.shape as Record<string, z.ZodType>;
-  let type: z.ZodType | undefined;
-  for (const part of path) {
-    if (typeof part === "number") break;
-    type = shape?.[String(part)];
-    shape = type && shapeOf(type);
-  }
-  while (type) {
-    if (type.description) return type.description;
-    type = innerOf(type);
-  }
-  return undefined;
-}
-
-/** Sections are wrapped (optional, prefault): the shape is that of the object inside. */
-function shapeOf(type: z.ZodType): Record<string, z.ZodType> | undefined {
-  for (let current: z.ZodType | undefined = type; current; current = innerOf(current)) {
-    if ("shape" in current) return current.shape as Record<string, z.ZodType>;
-  }
-  return undefined;
-}
-
-function innerOf(type: z.ZodType): z.ZodType | undefined {
-  return (type.def as { innerType?: z.ZodType }).innerType;
+/** The dotted keys that a message names, in full or as seen from one of the sections around `path`. */
+function namedIn(message: string, path: Path): string[] {
+  const names = message.match(/[a-z][A-Za-z0-9]*(\.[a-z][A-Za-z0-9]*)+/g) ?? [];
+  const sections = path.map((_, depth) => path.slice(0, depth).map(String));
+  return names.flatMap((name) => {
+    const around = sections.find((section) => isRemovable([...section, ...name.split(".")]));
+    return around ? [[...around, name].join(".")] : [];
+  });
 }
 
 function valueAt(value: unknown, path: Path): unknown {

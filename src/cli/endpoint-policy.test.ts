@@ -47,7 +47,7 @@ describe("agent.endpoint and ranker.endpoint", () => {
 
   it.each<[string, object, RegExp]>([
     ["no model", { agent: {} }, /agent\.model: is missing: name a model folder, or a server in agent\.endpoint/],
-    ["both", { agent: { model: "m", endpoint: { url } } }, /agent\.endpoint: excludes model: name a model to run here, or a server/],
+    ["both", { agent: { model: "m", endpoint: { url } } }, /agent\.endpoint: excludes agent\.model: name a model to run here, or a server/],
     ["an adapter", { ranker: { lora: {}, endpoint: { url } } }, /ranker\.lora: is for models run here/],
     ["a grammar", { agent: { grammar: true, endpoint: { url } } }, /agent\.grammar: is for models run here/],
     ["no tokenizer", { agent: { endpoint: { url, mode: "completions" } } }, /agent\.endpoint\.tokenizer: is needed by mode completions/],

@@ -107,6 +107,61 @@ describe("loadConfig", () => {
     expect(() => loadConfig({ file })).toThrow(/base\.yaml:11: grpo\.groupSize: expected/);
   });
 
+  test("null in an extending file removes what was inherited, unless the schema takes null as a value", () => {
+    const base = `${minimal}  lora:\n    rank: 8\ngrpo:\n  groupSize: 4\n`;
+    writeFileSync(join(folder, "base.yaml"), base.replace("../corpus.jsonl", "../corpus.jsonl\n  embedder:\n    dimensions: 128"));
+    const over = (text: string, source: Partial<ConfigSource> = {}) => load(`extends: base.yaml\n${text}`, source);
+    const remote = over("retrieval:\n  corpus: null\n  embedder: {dimensions: null}\n  remote: {url: http://127.0.0.1:1}\n");
+    expect(remote.retrieval.corpus).toBeUndefined();
+    expect(remote.retrieval.embedder.dimensions).toBeUndefined();
+    expect(over("retrieval: {embedder: null}\n").retrieval.embedder.dimensions).toBeUndefined();
+    expect(over("ranker: {lora: null}\ngrpo: {groupSize: null, dualClip: null}\n")).toMatchObject({
+      ranker: expect.not.objectContaining({ lora: expect.anything() }),
+      grpo: { groupSize: 8, dualClip: null },
+    });
+    const removed = over("", { set: ["retrieval.embedder=null", "ranker.lora.rank=null", "agent.lora.rank=null", "grpo.dualClip=null"] });
+    expect(removed.retrieval.embedder.dimensions).toBeUndefined();
+    expect(removed.ranker.lora?.rank).toBe(16);
+    expect(removed.agent.lora).toBeUndefined();
+    expect(removed.grpo.dualClip).toBeNull();
+    expect(() => over("data:\n  train: null\n")).toThrow(/config\.yaml:3: data\.train: is missing/);
+    expect(() => over("retreival: null\n")).toThrow(/config\.yaml:2: retreival: unknown key \(did you mean retrieval\?\)/);
+    expect(() => over("", { set: ["retreival=null"] })).toThrow(/unknown key retreival/);
+    expect(() => over("", { set: ["ranker.lora=8"] })).toThrow(/ranker\.lora is a section: set its keys one by one/);
+    expect(problem(`${minimal}seed: null\n`)).toMatch(/seed: expected a number .*got null/);
+    expect(problem(minimal, { set: ["training.steps="] })).toMatch(/--set training\.steps=: training\.steps: expected a number .*got ""/);
+  });
+
+  test("a later flag stands, whether it removes a section or fills it again", () => {
+    const onnx = ["retrieval.embedder.kind=onnx", "retrieval.embedder.model=x"];
+    expect(load(minimal, { set: [...onnx, "retrieval.embedder=null"] }).retrieval.embedder.model).toBeUndefined();
+    const served = ["retrieval.embedder=null", "retrieval.embedder.model=x", "retrieval.embedder.kind=endpoint"];
+    expect(load(minimal, { set: [...served, "retrieval.embedder.url=http://127.0.0.1:1/v1"] }).retrieval.embedder.model).toBe("x");
+  });
+
+  test("a conflict with an inherited value names its file and how to remove it", () => {
+    writeFileSync(join(folder, "base.yaml"), minimal);
+    const remote = "retrieval:\n  remote: {url: http://127.0.0.1:1}\n";
+    expect(problem(`extends: base.yaml\n${remote}`)).toMatch(
+      /config\.yaml:3: retrieval\.remote\.url: excludes .* \(retrieval\.corpus comes from .*base\.yaml:5: "corpus: null" in .*config\.yaml, or --set retrieval\.corpus=null removes it\)$/,
+    );
+    expect(problem(minimal, { set: ["retrieval.remote.url=http://127.0.0.1:1"] })).toMatch(
+      /\(retrieval\.corpus comes from .*config\.yaml:5: --set retrieval\.corpus=null removes it\)$/,
+    );
+    expect(problem("extends: base.yaml\nagent:\n  endpoint: {url: http://127.0.0.1:1/v1}\n")).toMatch(
+      /agent\.endpoint: excludes agent\.model: .*\(agent\.model comes from .*base\.yaml:7: "model: null" in/,
+    );
+    expect(problem(minimal.replace("  corpus:", "  remote: {url: http://127.0.0.1:1}\n  corpus:"))).toMatch(/the server or the data$/);
+  });
+
+  test("where several kinds of value are possible, all are named, or what is wrong inside the one that was given", () => {
+    expect(problem(minimal.replace("../corpus.jsonl", "5"))).toMatch(
+      /config\.yaml:5: retrieval\.corpus: expected a text or a list \(passages: .*\), got 5/,
+    );
+    expect(problem(minimal.replace("../corpus.jsonl", "[]"))).toMatch(/retrieval\.corpus: expected at least 1 entry \(.*\), got \[\]/);
+    expect(problem(minimal.replace("../corpus.jsonl", "[a, 1]"))).toMatch(/retrieval\.corpus\[1\]: expected a text \(.*\), got 1/);
+  });
+
   test("all problems are told at once", () => {
     expect(problem(`${minimal}seed: one\nsystem: magic\n`).split("\n")).toHaveLength(2);
   });
