@@ -1,4 +1,4 @@
-import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from "node:fs";
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, utimesSync, writeFileSync } from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { runCommand } from "citty";
@@ -49,6 +49,16 @@ describe("the index commands", () => {
     expect(built.out).toContain(`next: cosearch index search "..." --index ${index}`);
     expect(built.err).toMatch(
       /^3 passages: about .* of disk \(.* free\), .* of memory \(.* free\)\nreading \(%\) {2}0\/100 [\s\S]*reading \(%\) {2}100\/100 {2}3 passages/,
+    );
+
+    const again = await run(indexBuild, "--corpus", docs, "--index", index, "--kind", "bm25");
+    expect(again.err).toMatch(
+      /^the hybrid index is already built from docs \(\d+ bytes\): nothing to do; names and sizes were compared, not contents \(--fresh builds it again\)\nit holds a bm25 side, which searches use alone with --kind bm25\n$/,
+    );
+    utimesSync(join(docs, "keys.md"), new Date(), new Date(Date.now() + 60_000));
+    const changed = await run(indexBuild, "--corpus", docs, "--index", index);
+    expect(changed.err).toMatch(
+      /\nwarning: changed since the index was built: docs; if the contents differ, build it again with --fresh\n$/,
     );
 
     const found = await run(indexSearch, "how are keys rotated", "--index", index, "--top", "2");

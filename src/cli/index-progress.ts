@@ -1,4 +1,4 @@
-import type { BuildEvent } from "../retrieval/indexing/build-progress.ts";
+import type { BuildEvent, FinishedIndex } from "../retrieval/indexing/build-progress.ts";
 import { bytesText, type IndexEstimate } from "../retrieval/indexing/estimate.ts";
 import { createProgress, type Progress } from "./progress.ts";
 
@@ -54,7 +54,7 @@ function eventLines(event: Exclude<BuildEvent, { kind: "progress" }>): string[] 
     case "resumed":
       return [`goes on with an unfinished build; done: ${event.done.join(", ")}`];
     case "unchanged":
-      return ["the index is already built: nothing to do (--fresh builds it again)"];
+      return unchangedLines(event.index);
     case "kept":
       return [`${event.rows.toLocaleString("en")} vectors are already there`];
     case "truncated":
@@ -66,6 +66,24 @@ function eventLines(event: Exclude<BuildEvent, { kind: "progress" }>): string[] 
       return [`${event.count.toLocaleString("en")} passages${skipped}`];
     }
   }
+}
+
+/** Sources named in a message. */
+const mostNamed = 3;
+
+function unchangedLines({ kind, asked, sources, changedSince }: FinishedIndex): string[] {
+  const listed = (names: readonly string[]) => {
+    const more = names.length > mostNamed ? ` and ${(names.length - mostNamed).toLocaleString("en")} more` : "";
+    return names.slice(0, mostNamed).join(", ") + more;
+  };
+  const from = listed(sources.map(({ name, bytes }) => `${name} (${bytesText(bytes)})`));
+  return [
+    `the ${kind} index is already built from ${from}: nothing to do; names and sizes were compared, not contents (--fresh builds it again)`,
+    ...(asked === kind ? [] : [`it holds a ${asked} side, which searches use alone with --kind ${asked}`]),
+    ...(changedSince.length === 0
+      ? []
+      : [`warning: changed since the index was built: ${listed(changedSince)}; if the contents differ, build it again with --fresh`]),
+  ];
 }
 
 function estimateLine({ documents, exact, diskTotal, freeDisk, memory, freeMemory }: IndexEstimate): string {

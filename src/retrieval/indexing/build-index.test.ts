@@ -1,4 +1,15 @@
-import { appendFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from "node:fs";
+import {
+  appendFileSync,
+  existsSync,
+  mkdirSync,
+  mkdtempSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  statSync,
+  utimesSync,
+  writeFileSync,
+} from "node:fs";
 import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
@@ -106,8 +117,14 @@ describe("buildIndex", () => {
     writeFileSync(join(index, "build.json"), '{"formatVersion":1}');
     const events: BuildEvent[] = [];
     expect(await buildIndex({ config, folder: index, onEvent: (event) => events.push(event) })).toEqual(manifest);
-    expect(events).toEqual([{ kind: "unchanged" }]);
+    const { kind, sources } = manifest;
+    expect(events).toEqual([{ kind: "unchanged", index: { kind, asked: "dense", sources, changedSince: [] } }]);
     expect(contents(index)).toEqual(before);
+
+    const afterwards = new Date(Date.now() + 60_000);
+    utimesSync(corpus, afterwards, afterwards);
+    await buildIndex({ config, folder: index, onEvent: (event) => events.push(event) });
+    expect(events.at(-1)).toMatchObject({ kind: "unchanged", index: { changedSince: ["corpus.jsonl"] } });
 
     const wider = retrievalConfig({ corpus, embedder: { kind: "hashed", dimensions: 64 }, index: { folder: index } });
     await expect(buildIndex({ config: wider, folder: index })).rejects.toThrow("dimensions: 64 is asked for, the index has 32");

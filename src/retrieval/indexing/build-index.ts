@@ -1,4 +1,4 @@
-import { rm } from "node:fs/promises";
+import { rm, stat } from "node:fs/promises";
 import { join } from "node:path";
 import type { RetrievalConfig } from "../../config.ts";
 import { ConfigError, RunFolderError } from "../../errors.ts";
@@ -37,7 +37,9 @@ export async function buildIndexFrom(options: BuildIndexOptions, imported: Impor
     await removeTemporaries(folder);
     const finished = await finishedIndex(folder, config, sources);
     if (finished !== undefined) {
-      options.onEvent?.({ kind: "unchanged" });
+      const { kind } = finished;
+      const changedSince = await changedSources(folder, sources);
+      options.onEvent?.({ kind: "unchanged", index: { kind, asked: config.kind ?? kind, sources: finished.sources, changedSince } });
       return finished;
     }
     const { format, skipBad, passageWords } = config;
@@ -68,4 +70,10 @@ async function finishedIndex(
   // A build that was killed between its last two acts.
   await rm(join(folder, indexFiles.build), { force: true });
   return manifest;
+}
+
+/** Names of the sources that are newer than the folder's manifest. */
+async function changedSources(folder: string, sources: readonly CorpusSource[]): Promise<string[]> {
+  const { mtimeMs } = await stat(join(folder, indexFiles.manifest));
+  return sources.filter(({ modified }) => modified > mtimeMs).map(({ name }) => name);
 }

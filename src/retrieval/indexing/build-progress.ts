@@ -31,8 +31,8 @@ export type BuildEvent =
   | { readonly kind: "estimate"; readonly estimate: IndexEstimate }
   /** An unfinished build goes on; these parts of it are complete. */
   | { readonly kind: "resumed"; readonly done: readonly FinishedPart[] }
-  /** The folder holds the finished index already. */
-  | { readonly kind: "unchanged" }
+  /** The folder holds the finished index already; names and sizes of its sources are as they were. */
+  | { readonly kind: "unchanged"; readonly index: FinishedIndex }
   /** An earlier build left vectors of this many rows. */
   | { readonly kind: "kept"; readonly rows: number }
   | { readonly kind: "documents"; readonly count: number; readonly skipped: number }
@@ -40,6 +40,14 @@ export type BuildEvent =
   | { readonly kind: "truncated"; readonly passages: number }
   /** `done` of `total` passages (reading: bytes); `words`: the rate, once it is known. */
   | { readonly kind: "progress"; readonly stage: BuildStage; readonly done: number; readonly total: number; readonly words: string };
+
+/** A finished index that was asked for again. */
+export interface FinishedIndex extends Pick<IndexManifest, "kind" | "sources"> {
+  /** The kind that was asked for; one side of a hybrid index may be. */
+  readonly asked: IndexManifest["kind"];
+  /** Names of sources that were changed since the index was finished. */
+  readonly changedSince: readonly string[];
+}
 
 /** The stages of a build, in order. */
 export type BuildStage =
