@@ -3,6 +3,9 @@ import { tmpdir } from "node:os";
 import { join, resolve } from "node:path";
 import { runCommand } from "citty";
 import { afterAll, beforeAll, describe, expect, test } from "vitest";
+import { retrievalConfig } from "../../test/fixtures/retrieval/small-corpus.ts";
+import { buildArguments } from "../retrieval/indexing/go-on-command.ts";
+import { newIndexSettings } from "../retrieval/indexing/index-settings.ts";
 import { indexTarget } from "./index-flags.ts";
 import { indexImportFaiss } from "./index-import-faiss.ts";
 import { indexSearch } from "./index-search.ts";
@@ -38,6 +41,42 @@ describe("the flags of index commands", () => {
     expect(model("onnx", "intfloat/e5-base-v2")).toBe("intfloat/e5-base-v2");
     expect(model("endpoint", "text-embedding-3-small")).toBe("text-embedding-3-small");
     expect(model("onnx", "./src")).toBe(resolve("src"));
+  });
+
+  test.each([
+    { corpus: "/data/a b.jsonl", index: { folder: "/i" } },
+    { corpus: ["/a.tsv", "/b.tsv"], format: "dpr", kind: "bm25", skipBad: true, passageWords: 60 },
+    { corpus: "/a", kind: "hybrid", embedder: { kind: "hashed", dimensions: 64, idfPower: 2 }, index: { folder: "/i", metric: "cosine" } },
+    {
+      corpus: "/a",
+      embedder: {
+        kind: "onnx",
+        model: "intfloat/e5-base-v2",
+        queryPrefix: "query: ",
+        documentPrefix: "",
+        pooling: "cls",
+        normalize: false,
+      },
+      index: { folder: "/i", kind: "ivf-pq", partitions: 64, subVectors: 96, bits: 4, probes: 9 },
+    },
+    {
+      corpus: "/a",
+      embedder: { kind: "endpoint", model: "m", url: "http://127.0.0.1:1/v1", apiKeyVariable: "KEY" },
+      index: { folder: "/i", kind: "hnsw", location: "s3://bucket/it's", region: "eu", ef: 200 },
+    },
+  ])("are those of the command that goes on with a build (%#)", (retrieval) => {
+    const config = retrievalConfig(retrieval);
+    const command = buildArguments(config, newIndexSettings(config));
+    expect(command.slice(0, 2)).toEqual(["index", "build"]);
+    const { config: again } = indexTarget("index build", [...command.slice(2), "--index", "/i"]);
+    expect(newIndexSettings(again)).toEqual(newIndexSettings(config));
+    const reading = ({ format, passageWords, skipBad, corpus }: typeof config) => ({
+      format,
+      passageWords,
+      skipBad,
+      corpus: [corpus].flat(),
+    });
+    expect(reading(again)).toEqual(reading(config));
   });
 
   test.each([

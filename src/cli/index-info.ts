@@ -1,5 +1,6 @@
 import { readBuildState } from "../retrieval/indexing/build-progress.ts";
 import { bytesText } from "../retrieval/indexing/estimate.ts";
+import { goOnCommand } from "../retrieval/indexing/go-on-command.ts";
 import { folderBytes } from "../retrieval/indexing/index-folder.ts";
 import { type IndexManifest, readManifest } from "../retrieval/indexing/manifest.ts";
 import { finishedManifest } from "../retrieval/indexing/open-index-parts.ts";
@@ -19,9 +20,7 @@ export const indexInfo = defineStrictCommand({
       const { settings, done, documents, sources } = unfinished;
       if (args.json) return print(JSON.stringify({ index: folder, finished: false, bytes, settings, done, documents, sources }, null, 2));
       const parts = done.length > 0 ? done.join(", ") : "nothing yet";
-      return print(
-        `${folder}: an unfinished index (${bytesText(bytes)}); done: ${parts}\ngo on with  cosearch index build  and the settings it began with`,
-      );
+      return print(`${folder}: an unfinished index (${bytesText(bytes)}); done: ${parts}\ngo on with  ${goOnCommand(folder, unfinished)}`);
     }
     const manifest = await finishedManifest(folder);
     print(args.json ? JSON.stringify({ index: folder, finished: true, bytes, ...manifest }, null, 2) : rows(folder, manifest, bytes));

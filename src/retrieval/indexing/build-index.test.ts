@@ -88,11 +88,14 @@ describe("buildIndex", () => {
         onEvent: (event) => event.kind === "progress" && event.stage === stage && event.done > 0 && controller.abort(),
       });
       await expect(stopped).rejects.toThrow(/abort/i);
-      await expect(openIndex(index, config)).rejects.toThrow("is not finished: go on with  cosearch index build");
+      await expect(openIndex(index, config)).rejects.toThrow(
+        `is not finished: go on with  cosearch index build --corpus ${corpus} --kind hybrid --set retrieval.embedder.dimensions=32 --index ${index}`,
+      );
     }
     const events: BuildEvent[] = [];
     await buildIndex({ config, folder: index, onEvent: (event) => events.push(event) });
     expect(events).toContainEqual({ kind: "resumed", done: ["documents", "embedder", "vectors"] });
+    expect(events.find((event) => event.kind === "estimate")).toMatchObject({ estimate: { documents: 2600, exact: true } });
     expect(events.filter((event) => event.kind === "progress").map(({ stage }) => stage)).not.toContain("embedding");
     expect(contents(index)).toEqual(contents(whole));
   });
@@ -144,7 +147,7 @@ describe("buildIndex", () => {
     await expect(buildIndex({ config, folder: index, signal: controller.signal, onEvent: stop })).rejects.toThrow(/abort/i);
     const other = retrievalConfig({ corpus, embedder: { kind: "hashed", dimensions: 64 }, passageWords: 50 });
     await expect(buildIndex({ config: other, folder: index })).rejects.toThrow(
-      /unfinished index of other settings:\n {2}embedder\.dimensions: 32 before, 64 now\n {2}passageWords: 100 before, 50 now\ngo on with what it began with, or start over with --fresh/,
+      /unfinished index of other settings:\n {2}embedder\.dimensions: 32 before, 64 now\n {2}passageWords: 100 before, 50 now\ngo on with what it began with \(cosearch index build --corpus .*\), or start over with --fresh/,
     );
     appendFileSync(corpus, `${JSON.stringify({ id: "new", title: "", text: "one more" })}\n`);
     await expect(buildIndex({ config, folder: index })).rejects.toThrow(/corpus\.1 \(corpus\.jsonl\)\.bytes: \d+ before, \d+ now/);

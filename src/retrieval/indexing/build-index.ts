@@ -6,6 +6,7 @@ import { lockFolder } from "../../files/folder-lock.ts";
 import { BuildJournal } from "./build-progress.ts";
 import { type BuildIndexOptions, type ImportedVectors, runBuild } from "./build-steps.ts";
 import { type CorpusSource, corpusSources, localCorpusPaths } from "./corpus-sources.ts";
+import { buildArguments } from "./go-on-command.ts";
 import { clearIndexFolder, indexFiles, prepareIndexFolder, removeTemporaries } from "./index-folder.ts";
 import { contentSettings, newIndexSettings, openingSettings } from "./index-settings.ts";
 import { type IndexManifest, readManifest } from "./manifest.ts";
@@ -43,7 +44,11 @@ export async function buildIndexFrom(options: BuildIndexOptions, imported: Impor
       return finished;
     }
     const { format, skipBad, passageWords } = config;
-    const journal = await BuildJournal.open(folder, { ...contentSettings(settings), format, skipBad, passageWords }, sources);
+    const journal = await BuildJournal.open(folder, {
+      settings: { ...contentSettings(settings), format, skipBad, passageWords },
+      sources,
+      arguments: buildArguments(config, settings, imported?.arguments),
+    });
     if (journal.state.done.length > 0) options.onEvent?.({ kind: "resumed", done: journal.state.done });
     return await runBuild({ ...options, settings, paths, journal, imported });
   } finally {

@@ -6,6 +6,7 @@ import { writeJsonAtomically } from "../../files/json-file.ts";
 import type { EmbedderIdentity } from "../embedding/embedder.ts";
 import type { CorpusSource } from "./corpus-sources.ts";
 import type { IndexEstimate } from "./estimate.ts";
+import { goOnCommand } from "./go-on-command.ts";
 import { indexFiles } from "./index-folder.ts";
 import { settingDifferences } from "./index-settings.ts";
 import { type IndexManifest, indexFormatVersion } from "./manifest.ts";
@@ -20,6 +21,8 @@ export interface BuildState {
   readonly settings: Readonly<Record<string, unknown>>;
   readonly sources: readonly CorpusSource[];
   readonly done: readonly FinishedPart[];
+  /** The command that the build is, as `buildArguments` gives it; builds begun before it was noted lack it. */
+  readonly arguments?: readonly string[];
   /** Known when the documents are done. */
   readonly documents?: IndexManifest["documents"];
   /** Of the embedder that the first vectors were made with. */
@@ -84,12 +87,13 @@ export class BuildJournal {
    * Goes on with the unfinished build of a folder that has a finished part, or begins one.
    * @throws RunFolderError when the unfinished one is of other settings or another corpus, naming each difference.
    */
-  static async open(folder: string, settings: BuildState["settings"], sources: readonly CorpusSource[]): Promise<BuildJournal> {
+  static async open(folder: string, begun: Pick<BuildState, "settings" | "sources" | "arguments">): Promise<BuildJournal> {
+    const now = plain(begun);
     const found = await readBuildState(folder);
     // Without a finished part nothing would be kept.
     const before = found === undefined || found.done.length === 0 ? undefined : found;
-    if (before !== undefined) checkSameBuild(folder, before, { settings: plain(settings), sources });
-    const journal = new BuildJournal(folder, before ?? { formatVersion: indexFormatVersion, settings: plain(settings), sources, done: [] });
+    if (before !== undefined) checkSameBuild(folder, before, now);
+    const journal = new BuildJournal(folder, before ?? { formatVersion: indexFormatVersion, ...now, done: [] });
     if (before === undefined) await journal.note({});
     return journal;
   }
@@ -127,6 +131,6 @@ function checkSameBuild(folder: string, before: BuildState, now: Pick<BuildState
   ];
   if (differences.length === 0) return;
   throw new RunFolderError(
-    `${folder} holds an unfinished index of other settings:${differences.map((line) => `\n  ${line}`).join("")}\ngo on with what it began with, or start over with --fresh`,
+    `${folder} holds an unfinished index of other settings:${differences.map((line) => `\n  ${line}`).join("")}\ngo on with what it began with (${goOnCommand(folder, before)}), or start over with --fresh`,
   );
 }

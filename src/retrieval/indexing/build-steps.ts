@@ -39,6 +39,8 @@ export interface BuildIndexOptions {
 /** Vectors of another index that take the place of embedding, and whether they are the embedder's. */
 export interface ImportedVectors extends GivenVectors {
   readonly sources: readonly CorpusSource[];
+  /** `index import-faiss` with the flags that name the vectors. */
+  readonly arguments: readonly string[];
   /** @throws ConfigError when the embedder's vectors have another length. */
   checkDimensions(embedder: Embedder): void;
   /** @throws ConfigError or DataError when the vectors are not those of these documents by this embedder. */
@@ -85,7 +87,7 @@ async function estimate(build: PreparedBuild, dimensions: number): Promise<void>
   const { folder, paths, config, settings, machine = thisMachine, force = false, onEvent, signal } = build;
   const { format, passageWords, skipBad } = config;
   const corpus = await openCorpus(paths, { format, passageWords, ...(skipBad ? { onSkip: () => signal?.throwIfAborted() } : {}) });
-  const sample = await sampleCorpus(corpus, signal);
+  const sample = await sampleCorpus(corpus, signal, build.journal.state.documents?.count);
   const judged = await estimateIndex(sample, settings, dimensions, folder, machine);
   onEvent?.({ kind: "estimate", estimate: judged });
   if (!force) checkFits(judged, folder, await folderBytes(folder));

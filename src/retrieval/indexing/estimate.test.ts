@@ -36,6 +36,7 @@ describe("sampleCorpus", () => {
   it("counts a small corpus and judges a large one by its head", async () => {
     const small = await sampleCorpus(streamOf(smallCorpus(500)));
     expect(small).toMatchObject({ documents: 500, exact: true });
+    expect(await sampleCorpus(streamOf(smallCorpus(25_000)), undefined, 24_990)).toMatchObject({ documents: 24_990, exact: true });
     const large = await sampleCorpus(streamOf(smallCorpus(25_000)));
     expect(large).toMatchObject({ documents: 25_000, exact: false });
     expect(large.storedBytes).toBeGreaterThan(100);

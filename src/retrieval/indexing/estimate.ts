@@ -80,10 +80,10 @@ const wordsEvery = 16;
 const heapsExponent = 0.6;
 
 /**
- * Reads the head of a corpus.
+ * Reads the head of a corpus. `known`: its passages, where they were counted before.
  * @throws DataError for unusable passages in it, unless the stream was opened to skip them, and where there is no passage at all.
  */
-export async function sampleCorpus(corpus: CorpusStream, signal?: AbortSignal): Promise<CorpusSample> {
+export async function sampleCorpus(corpus: CorpusStream, signal?: AbortSignal, known?: number): Promise<CorpusSample> {
   const started = performance.now();
   const vocabulary = new Set<string>();
   let [documents, storedBytes, distinctWords, exact] = [0, 0, 0, true];
@@ -101,12 +101,12 @@ export async function sampleCorpus(corpus: CorpusStream, signal?: AbortSignal): 
     break;
   }
   const read = Math.max(1, corpus.bytesRead());
-  const total = exact ? documents : Math.max(documents, Math.round((documents * corpus.totalBytes) / read));
+  const total = known ?? (exact ? documents : Math.max(documents, Math.round((documents * corpus.totalBytes) / read)));
   const sampled = Math.max(1, documents);
   const counted = Math.ceil(sampled / wordsEvery);
   return {
     documents: total,
-    exact,
+    exact: exact || known !== undefined,
     storedBytes: storedBytes / sampled,
     distinctWords: distinctWords / counted,
     vocabulary: Math.round(vocabulary.size * (total / counted) ** heapsExponent),

@@ -1,3 +1,4 @@
+import { resolve } from "node:path";
 import type { RetrievalConfig } from "../../config.ts";
 import { ConfigError, DataError } from "../../errors.ts";
 import type { DocumentStore } from "../corpus/document-store.ts";
@@ -29,7 +30,13 @@ export async function importFaiss({ faiss, check = true, ...options }: ImportFai
   const flat = await openFaissFlat(faiss);
   try {
     const config = withMetric(options.config, flat);
-    return await buildIndexFrom({ ...options, config }, await importedVectors(flat, check && options.force !== true));
+    return await buildIndexFrom(
+      { ...options, config },
+      {
+        ...(await importedVectors(flat, check && options.force !== true)),
+        arguments: ["index", "import-faiss", ...faiss.flatMap((path) => ["--faiss", resolve(path)]), ...(check ? [] : ["--no-check"])],
+      },
+    );
   } finally {
     await flat.close();
   }
@@ -49,7 +56,7 @@ function withMetric(config: RetrievalConfig, { metric, files }: FaissFlat): Retr
   return { ...config, index: { ...index, metric } };
 }
 
-async function importedVectors(flat: FaissFlat, checked: boolean): Promise<ImportedVectors> {
+async function importedVectors(flat: FaissFlat, checked: boolean): Promise<Omit<ImportedVectors, "arguments">> {
   const { rows, dimensions, metric } = flat;
   const name = flat.files.join(", ");
   return {

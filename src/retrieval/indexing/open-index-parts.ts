@@ -6,6 +6,7 @@ import type { Embedder } from "../embedding/embedder.ts";
 import { analyserVersion } from "../words.ts";
 import { openIndexEmbedder } from "./build-embedder.ts";
 import { readBuildState } from "./build-progress.ts";
+import { goOnCommand } from "./go-on-command.ts";
 import { checkFileSizes, indexFiles } from "./index-folder.ts";
 import { checkIdentity, type IndexSettings, openingSettings } from "./index-settings.ts";
 import { type IndexManifest, readManifest } from "./manifest.ts";
@@ -60,9 +61,9 @@ export async function openIndexParts(folder: string, config: RetrievalConfig): P
 export async function finishedManifest(folder: string): Promise<IndexManifest> {
   const manifest = await readManifest(folder);
   if (manifest !== undefined) return manifest;
-  if ((await readBuildState(folder)) !== undefined) {
-    throw new RunFolderError(`the index in ${folder} is not finished: go on with  cosearch index build  and the settings it began with`);
-  }
+  const unfinished = await readBuildState(folder);
+  if (unfinished !== undefined)
+    throw new RunFolderError(`the index in ${folder} is not finished: go on with  ${goOnCommand(folder, unfinished)}`);
   throw new RunFolderError(`${folder} holds no index: build one with  cosearch index build --corpus FILE --index ${folder}`);
 }
 
