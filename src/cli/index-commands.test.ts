@@ -42,7 +42,7 @@ describe("the index commands", () => {
     mkdirSync(docs);
     writeFileSync(join(docs, "keys.md"), "# Keys\n\nRotate the signing keys every ninety days with `keyctl rotate`.\n");
     writeFileSync(join(docs, "backup.txt"), "Backups are written to tape every night and kept for a year.\n");
-    writeFileSync(join(docs, "evil.md"), "# Escapes \u001b[2J\n\nA text that would clear \u001b[2J the terminal.\n");
+    writeFileSync(join(docs, "evil\u001b[2J.md"), "# Escapes \u001b[2J\n\nA text that would clear \u001b[2J the terminal.\n");
     const index = join(folder, "index");
     const built = await run(indexBuild, "--corpus", docs, "--index", index, "--kind", "hybrid");
     expect(built.out).toContain(`${index}: hybrid index of 3 passages`);
@@ -62,15 +62,15 @@ describe("the index commands", () => {
     );
 
     const found = await run(indexSearch, "how are keys rotated", "--index", index, "--top", "2");
-    expect(found.out).toMatch(/^ {2}1 +0\.\d{4} {2}Keys\n {5}Keys Rotate the signing keys/);
+    expect(found.out).toMatch(/^ {2}1 +0\.\d{4} {2}Keys {2}\[keys\.md#1\]\n {5}Keys Rotate the signing keys/);
     const json = await run(indexSearch, "rotate keys", "escapes", "--index", index, "--top", "1", "--kind", "bm25", "--json");
     const results = JSON.parse(json.out) as { query: string; results: { id: string; rank: number; score: number }[] }[];
     expect(results.map(({ query, results: [first] }) => [query, first?.rank, first?.id])).toEqual([
       ["rotate keys", 1, "keys.md#1"],
-      ["escapes", 1, "evil.md#1"],
+      ["escapes", 1, "evil\u001b[2J.md#1"],
     ]);
     const evil = await run(indexSearch, "escapes", "zebra", "--index", index, "--kind", "bm25");
-    expect(evil.out).toMatch(/^escapes\n.*Escapes \[2J\n[\s\S]*\n\nzebra\nnothing found\n$/);
+    expect(evil.out).toMatch(/^escapes\n.*Escapes \[2J {2}\[evil \[2J\.md#1\]\n[\s\S]*\n\nzebra\nnothing found\n$/);
     expect(evil.out).not.toContain("\u001b");
 
     const info = await run(indexInfo, "--index", index);

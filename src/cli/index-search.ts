@@ -52,10 +52,11 @@ function listed(queries: readonly string[], position: number, candidates: readon
   return heading + candidates.map((candidate) => `${line(candidate)}\n`).join("");
 }
 
-/** Rank, score, title and the beginning of the text; control characters would act on the terminal. */
+/** Rank, score, title, id (of a text: its path) and the beginning of the text; control characters would act on the terminal. */
 function line({ rank, score, document }: Candidate): string {
   const clean = (text: string) => text.replace(/[\p{Cc}\p{Cf}\s]+/gu, " ").trim();
   const text = clean(document.text);
   const snippet = text.length > snippetCharacters ? `${cutText(text, snippetCharacters)} ...` : text;
-  return `${String(rank).padStart(3)}  ${score.toFixed(4).padStart(9)}  ${clean(document.title) || clean(document.id)}\n     ${snippet}`;
+  const name = [clean(document.title), `[${clean(document.id)}]`].filter((part) => part !== "").join("  ");
+  return `${String(rank).padStart(3)}  ${score.toFixed(4).padStart(9)}  ${name}\n     ${snippet}`;
 }
