@@ -43,12 +43,15 @@ describe("the index commands", () => {
     writeFileSync(join(docs, "keys.md"), "# Keys\n\nRotate the signing keys every ninety days with `keyctl rotate`.\n");
     writeFileSync(join(docs, "backup.txt"), "Backups are written to tape every night and kept for a year.\n");
     writeFileSync(join(docs, "evil\u001b[2J.md"), "# Escapes \u001b[2J\n\nA text that would clear \u001b[2J the terminal.\n");
+    for (const name of ["scan.pdf", "copy.PDF", "plan.png", "Makefile"]) writeFileSync(join(docs, name), "not read");
     const index = join(folder, "index");
     const built = await run(indexBuild, "--corpus", docs, "--index", index, "--kind", "hybrid");
-    expect(built.out).toContain(`${index}: hybrid index of 3 passages`);
+    expect(built.out).toContain(
+      `${index}: hybrid index of 3 passages; 4 files of other kinds are not read: without an extension, pdf, png; `,
+    );
     expect(built.out).toContain(`next: cosearch index search "..." --index ${index}`);
     expect(built.err).toMatch(
-      /^3 passages: about .* of disk \(.* free\), .* of memory \(.* free\)\nreading \(%\) {2}0\/100 [\s\S]*reading \(%\) {2}100\/100 {2}3 passages/,
+      /^4 files of other kinds are not read: without an extension, pdf, png\n3 passages: about .* of disk \(.* free\), .* of memory \(.* free\)\nreading \(%\) {2}0\/100 [\s\S]*reading \(%\) {2}100\/100 {2}3 passages/,
     );
 
     const again = await run(indexBuild, "--corpus", docs, "--index", index, "--kind", "bm25");

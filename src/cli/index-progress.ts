@@ -55,6 +55,8 @@ function eventLines(event: Exclude<BuildEvent, { kind: "progress" }>): string[] 
       return [`goes on with an unfinished build; done: ${event.done.join(", ")}`];
     case "unchanged":
       return unchangedLines(event.index);
+    case "others":
+      return [othersText(event)];
     case "kept":
       return [`${event.rows.toLocaleString("en")} vectors are already there`];
     case "truncated":
@@ -67,6 +69,16 @@ function eventLines(event: Exclude<BuildEvent, { kind: "progress" }>): string[] 
     }
   }
 }
+
+/** `12 files of other kinds are not read: pdf, png` */
+export function othersText({ files, kinds }: Extract<BuildEvent, { kind: "others" }>): string {
+  const named = kinds.map((kind) => kind || "without an extension").slice(0, mostKinds);
+  const more = kinds.length > mostKinds ? ", ..." : "";
+  const subject = files === 1 ? "1 file of another kind is" : `${files.toLocaleString("en")} files of other kinds are`;
+  return `${subject} not read: ${named.join(", ").replace(/\p{Cc}/gu, "")}${more}`;
+}
+
+const mostKinds = 8;
 
 /** Sources named in a message. */
 const mostNamed = 3;

@@ -63,6 +63,18 @@ describe("corpusFiles", () => {
     expect(await names("docs", "other")).toEqual(["docs/a.md", "docs/b/c.HTML", "docs/b/d.txt.gz", "docs/README.md", "other/e.markdown"]);
   });
 
+  it("tells which files a folder of texts leaves out, hidden ones and data beside data not", async () => {
+    await make("docs/a.md", "docs/b/scan.PDF", "docs/c.jsonl", "docs/Makefile", "docs/.hidden.pdf", "data/x.jsonl", "data/x.pdf");
+    const others = async (path: string, format?: Parameters<typeof corpusFiles>[1]) => {
+      const files: string[] = [];
+      await corpusFiles([join(folder, path)], format, (file) => files.push(relative(folder, file)));
+      return files;
+    };
+    expect(await others("docs", "text")).toEqual(["docs/b/scan.PDF", "docs/c.jsonl", "docs/Makefile"]);
+    expect(await others("data")).toEqual([]);
+    expect(await others("docs/a.md")).toEqual([]);
+  });
+
   it("gives the sizes on the disk", async () => {
     await make("a.jsonl");
     expect(await corpusFiles([join(folder, "a.jsonl")])).toMatchObject([{ size: 7 }]);
@@ -103,7 +115,7 @@ describe("corpusFiles", () => {
     expect(await failure(["a.json"], "text")).toMatch(/is no text/);
     expect(await failure(["empty"])).toMatch(/^FOLDER\/empty: the folder holds no file to read \(\.jsonl, /);
     expect(await failure(["mixed"])).toBe(
-      "FOLDER/mixed: the folder holds files of several formats (1 jsonl, 2 dpr): set the format, or name the files",
+      "FOLDER/mixed: the folder holds files of several formats (1 jsonl, 2 dpr): choose one with --format jsonl or --format dpr (retrieval.format), or name the files",
     );
     expect(await failure(["mixed/a.jsonl", "mixed/../mixed/a.jsonl"])).toMatch(/mixed\/a\.jsonl: is named twice/);
   });

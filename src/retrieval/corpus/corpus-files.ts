@@ -1,9 +1,9 @@
 import { readdir, realpath, stat } from "node:fs/promises";
 import { basename, dirname, join, relative, resolve, sep } from "node:path";
 import { ConfigError, DataError } from "../../errors.ts";
-import { holdsIndex } from "../indexing/index-folder.ts";
 import type { CorpusFormat } from "./corpus-stream.ts";
 import { unreadable } from "./file-bytes.ts";
+import { filesBelow } from "./files-below.ts";
 
 /** A format that a single file has. */
 export type FileFormat = Exclude<CorpusFormat, "auto">;
@@ -32,10 +32,15 @@ const aboutTheData = /^(readme|licen[cs]e|changelog|citation|dataset_?card|notic
 /**
  * The files behind the paths of a corpus, in the order given; those of a folder in natural name order, all folders below it
  * included, hidden files, node_modules and index folders left out. A folder that holds corpus.jsonl (BEIR) means that file.
+ * `onOther` hears of every file of another kind in a folder of texts, which is not read.
  * @throws ConfigError when no path is given; DataError for a path that is missing, of no known kind, named twice, or a folder that
  * holds nothing to read or files of several formats.
  */
-export async function corpusFiles(paths: readonly string[], format: CorpusFormat = "auto"): Promise<CorpusFile[]> {
+export async function corpusFiles(
+  paths: readonly string[],
+  format: CorpusFormat = "auto",
+  onOther: (file: string) => void = () => undefined,
+): Promise<CorpusFile[]> {
   if (paths.length === 0) throw new ConfigError("no corpus is named: give the path of a file or folder");
   const found: { readonly file: string; readonly format: FileFormat; readonly root: string }[] = [];
   const pathOf = new Map<string, string>();
@@ -43,7 +48,7 @@ export async function corpusFiles(paths: readonly string[], format: CorpusFormat
     const info = await stat(path).catch((error: unknown) => {
       throw unreadable(path, error);
     });
-    const files = info.isDirectory() ? await folderFiles(path, format) : [{ file: path, format: fileFormat(path, format) }];
+    const files = info.isDirectory() ? await folderFiles(path, format, onOther) : [{ file: path, format: fileFormat(path, format) }];
     const root = info.isDirectory() ? resolve(path) : dirname(resolve(path));
     const real = await Promise.all(paths.length === 1 ? [] : files.map(({ file }) => realName(file)));
     for (const [index, name] of real.entries()) {
@@ -93,48 +98,40 @@ function formatOfName(file: string): FileFormat | undefined {
   return format === "parquet" && plain !== lowered ? undefined : format;
 }
 
-async function folderFiles(folder: string, wanted: CorpusFormat): Promise<{ file: string; format: FileFormat }[]> {
+async function folderFiles(
+  folder: string,
+  wanted: CorpusFormat,
+  onOther: (file: string) => void,
+): Promise<{ file: string; format: FileFormat }[]> {
   if (wanted === "auto" || wanted === "jsonl") {
     const names = new Set(await readdir(folder));
     const beir = beirFiles.find((name) => names.has(name));
     if (beir !== undefined) return [{ file: join(folder, beir), format: "jsonl" }];
   }
   const known: { file: string; format: FileFormat }[] = [];
-  for await (const file of filesBelow(folder, new Set())) {
+  const others: string[] = [];
+  for await (const file of filesBelow(folder)) {
     const format = formatOfName(file);
     if (format !== undefined && (wanted === "auto" || format === wanted)) known.push({ file, format });
+    else others.push(file);
   }
   if (known.length === 0) {
     const kinds = wanted === "auto" ? Object.values(extensions).flat() : extensions[wanted];
     throw new DataError(`the folder holds no file to read (${kinds.join(", ")})`, { file: folder });
   }
-  if (new Set(known.map((entry) => entry.format)).size === 1) return known;
+  if (new Set(known.map((entry) => entry.format)).size === 1) {
+    if (known[0]?.format === "text") others.forEach(onOther);
+    return known;
+  }
   const data = known.filter(({ file, format }) => format !== "text" || !aboutTheData.test(basename(file)));
   const formats = [...new Set(data.map((entry) => entry.format))];
   if (formats.length === 1) return data;
   const counts = formats.map((format) => `${data.filter((entry) => entry.format === format).length} ${format}`).join(", ");
-  throw new DataError(`the folder holds files of several formats (${counts}): set the format, or name the files`, { file: folder });
-}
-
-const naturally = new Intl.Collator("en", { numeric: true });
-
-async function* filesBelow(folder: string, visited: Set<string>): AsyncGenerator<string> {
-  const real = await realpath(folder);
-  // A folder that a link has led to before: following it could go round for ever.
-  if (visited.has(real)) return;
-  visited.add(real);
-  if (await holdsIndex(folder)) return;
-  const names = (await readdir(folder)).filter((name) => !name.startsWith(".") && name !== "node_modules");
-  names.sort((one, other) => naturally.compare(one, other) || (one < other ? -1 : 1));
-  for (const name of names) {
-    const path = join(folder, name);
-    const isFolder = await stat(path).then(
-      (info) => info.isDirectory(),
-      () => false,
-    );
-    if (isFolder) yield* filesBelow(path, visited);
-    else yield path;
-  }
+  const choices = formats.map((format) => `--format ${format}`).join(" or ");
+  throw new DataError(
+    `the folder holds files of several formats (${counts}): choose one with ${choices} (retrieval.format), or name the files`,
+    { file: folder },
+  );
 }
 
 /** The deepest folder that holds all of these (absolute paths); of paths on several drives, a drive. */

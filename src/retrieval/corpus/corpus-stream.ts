@@ -37,6 +37,8 @@ export interface CorpusOptions {
 export interface CorpusStream extends AsyncIterable<PlacedDocument> {
   /** Bytes on the disk, compressed as they are. */
   readonly totalBytes: number;
-  /** Of those, how many were read so far. */
+  /** Files of other kinds in folders of texts, which are not read. */
+  readonly others: readonly string[];
+  /** Of those bytes, how many were read so far. */
   bytesRead(): number;
 }

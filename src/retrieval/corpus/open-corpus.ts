@@ -15,10 +15,12 @@ export async function openCorpus(paths: readonly string[], options: CorpusOption
   const { passageWords = 100 } = options;
   if (!Number.isInteger(passageWords) || passageWords < 1)
     throw new ConfigError(`passageWords must be a positive integer, got ${passageWords}`);
-  const files = await corpusFiles(paths, options.format);
+  const others: string[] = [];
+  const files = await corpusFiles(paths, options.format, (file) => others.push(file));
   let bytesRead = 0;
   return {
     totalBytes: files.reduce((sum, file) => sum + file.size, 0),
+    others,
     bytesRead: () => bytesRead,
     [Symbol.asyncIterator]() {
       bytesRead = 0;

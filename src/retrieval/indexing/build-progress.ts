@@ -36,6 +36,8 @@ export type BuildEvent =
   | { readonly kind: "resumed"; readonly done: readonly FinishedPart[] }
   /** The folder holds the finished index already; names and sizes of its sources are as they were. */
   | { readonly kind: "unchanged"; readonly index: FinishedIndex }
+  /** So many files of other kinds (`pdf`; "" without an extension) lie in folders of texts, and are not read. */
+  | { readonly kind: "others"; readonly files: number; readonly kinds: readonly string[] }
   /** An earlier build left vectors of this many rows. */
   | { readonly kind: "kept"; readonly rows: number }
   | { readonly kind: "documents"; readonly count: number; readonly skipped: number }

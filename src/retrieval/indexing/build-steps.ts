@@ -1,6 +1,6 @@
 /** The steps of a build, each of which is done once however often the build is killed. */
 import { rm } from "node:fs/promises";
-import { join } from "node:path";
+import { extname, join } from "node:path";
 import type { RetrievalConfig } from "../../config.ts";
 import { version } from "../../files/version.ts";
 import { documentText } from "../corpus/corpus.ts";
@@ -87,10 +87,16 @@ async function estimate(build: PreparedBuild, dimensions: number): Promise<void>
   const { folder, paths, config, settings, machine = thisMachine, force = false, onEvent, signal } = build;
   const { format, passageWords, skipBad } = config;
   const corpus = await openCorpus(paths, { format, passageWords, ...(skipBad ? { onSkip: () => signal?.throwIfAborted() } : {}) });
+  if (corpus.others.length > 0) onEvent?.({ kind: "others", files: corpus.others.length, kinds: kindsOf(corpus.others) });
   const sample = await sampleCorpus(corpus, signal, build.journal.state.documents?.count);
   const judged = await estimateIndex(sample, settings, dimensions, folder, machine);
   onEvent?.({ kind: "estimate", estimate: judged });
   if (!force) checkFits(judged, folder, await folderBytes(folder));
+}
+
+/** The extensions of files, each once, in alphabetical order. */
+function kindsOf(files: readonly string[]): string[] {
+  return [...new Set(files.map((file) => extname(file).slice(1).toLowerCase()))].sort();
 }
 
 async function storeDocuments(build: PreparedBuild): Promise<IndexManifest["documents"]> {

@@ -22,6 +22,7 @@ function streamOf(passages: ReturnType<typeof smallCorpus>): CorpusStream {
   let read = 0;
   return {
     totalBytes: passages.length * 100,
+    others: [],
     bytesRead: () => read,
     async *[Symbol.asyncIterator]() {
       for (const [index, document] of passages.entries()) {
