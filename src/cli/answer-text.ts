@@ -35,6 +35,8 @@ export interface Answer {
   readonly question: string;
   readonly answer?: string;
   readonly stopReason: StopReason;
+  /** What failed, for `infra_error`. */
+  readonly error?: string;
   readonly turns: readonly AnswerTurn[];
 }
 
@@ -44,6 +46,7 @@ export function describeAnswer(question: string, trajectory: Trajectory): Answer
     question,
     ...(trajectory.answer === undefined ? {} : { answer: trajectory.answer }),
     stopReason: trajectory.stopReason,
+    ...(trajectory.error === undefined ? {} : { error: trajectory.error }),
     turns: trajectory.turns.map(({ output, action, search }) => {
       const thought = blockText(output.text);
       return { output: output.text, ...(thought ? { thought } : {}), action, ...(search ? { search: describeSearch(search) } : {}) };

@@ -1,5 +1,5 @@
 import { rollout } from "../agent/rollout.ts";
-import { ConfigError } from "../errors.ts";
+import { ConfigError, InfrastructureError } from "../errors.ts";
 import type { Question } from "../types.ts";
 import { answerText, describeAnswer } from "./answer-text.ts";
 import { chooseAnswerer } from "./answerer.ts";
@@ -49,6 +49,7 @@ export const ask = defineStrictCommand({
       });
       const answer = describeAnswer(text, trajectory);
       process.stdout.write(args.json ? `${JSON.stringify(answer, null, 2)}\n` : `${answerText(answer, process.stdout.isTTY === true)}\n`);
+      if (trajectory.stopReason === "infra_error") throw new InfrastructureError(`no answer: ${trajectory.error ?? "a service failed"}`);
     } catch (error) {
       if (interrupt.signal.aborted) throw new Interrupted("interrupted");
       throw error;
