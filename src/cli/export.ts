@@ -6,6 +6,7 @@ import type { Checkpoint } from "../training/checkpoint.ts";
 import { sharesBackbone } from "../training/wiring.ts";
 import { chooseCheckpoint } from "./answerer.ts";
 import { defineStrictCommand, flags } from "./command.ts";
+import { replacesExport } from "./export-target.ts";
 import { openPolicies } from "./open-policies.ts";
 import { readRunConfig, singleRunFolder } from "./run-folders.ts";
 import { loadTrained } from "./wiring.ts";
@@ -15,6 +16,8 @@ interface Exported {
   readonly policy: "agent" | "ranker";
   readonly kind: "model" | "adapter";
   readonly folder: string;
+  /** Whether it took the place of an earlier export. */
+  readonly replaced: boolean;
 }
 
 interface TrainedPolicy extends Pick<Config["agent"], "model" | "lora"> {
@@ -31,7 +34,12 @@ export const exportRun = defineStrictCommand({
   args: {
     run: { ...flags.run, description: "run folder (of a study: its CoSearch system)", required: true },
     checkpoint: flags.checkpoint,
-    out: { type: "string", description: "folder to write agent/ and ranker/ into", valueHint: "DIR", required: true },
+    out: {
+      type: "string",
+      description: "folder to write agent/ and ranker/ into; an earlier export there is replaced",
+      valueHint: "DIR",
+      required: true,
+    },
     merged: { type: "boolean", description: "whole models, with adapters merged into their weights" },
     json: flags.json,
   },
@@ -47,8 +55,8 @@ export const exportRun = defineStrictCommand({
     const checkpoint = await chooseCheckpoint(folder, args.checkpoint ?? "best");
     const written = await write(config, checkpoint, args.out, args.merged === true);
     if (args.json) return void process.stdout.write(`${JSON.stringify({ step: checkpoint.manifest.step, exported: written })}\n`);
-    for (const { policy, kind, folder: target } of written)
-      process.stdout.write(`${policy}: ${kind} after step ${checkpoint.manifest.step} in ${target}\n`);
+    for (const { policy, kind, folder: target, replaced } of written)
+      process.stdout.write(`${policy}: ${kind} after step ${checkpoint.manifest.step} in ${target}${replaced ? " (replaced)" : ""}\n`);
   },
 });
 
@@ -64,13 +72,17 @@ async function write(config: Config, checkpoint: Checkpoint, out: string, merged
         ? [{ policy: "ranker" as const, engine: ranker.engine, model: config.ranker.model, lora: config.ranker.lora }]
         : []),
     ];
+    const sources = [config.agent, config.ranker].flatMap(({ model, lora }) => [model, lora?.from]);
+    // All are checked before the first is written.
+    const targets = trained.map(({ policy }) => join(out, policy));
+    const replaced = await Promise.all(targets.map((folder) => replacesExport(folder, sources)));
     const written: Exported[] = [];
-    for (const { policy, engine, lora, model } of trained) {
-      const folder = join(out, policy);
+    for (const [index, { policy, engine, lora, model }] of trained.entries()) {
+      const folder = targets[index] as string;
       const kind = lora !== undefined && !merged ? "adapter" : "model";
       if (kind === "adapter") await engine.exportAdapter?.(folder, model ?? "");
       else await engine.exportModel(folder);
-      written.push({ policy, kind, folder });
+      written.push({ policy, kind, folder, replaced: replaced[index] === true });
     }
     return written;
   } finally {
