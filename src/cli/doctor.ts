@@ -112,7 +112,7 @@ async function configChecks(file: string, set: readonly string[]): Promise<Check
     const { vocabularySize } = await loadRenderer(path);
     return `${architecture}, ${layers} layers of ${hiddenSize}, ${vocabularySize} tokens in the vocabulary, sequences up to ${maxPositions}`;
   };
-  return [
+  const checks = [
     { name: "configuration", ok: true, found: file },
     ...(await attempt("data.train", config.data.train, questions)),
     ...(await attempt("data.dev", config.data.dev, questions)),
@@ -122,17 +122,20 @@ async function configChecks(file: string, set: readonly string[]): Promise<Check
     ...(await attempt("ranker.model", await localModel(config.ranker.model), model)),
     ...(await serverCheck("agent", config.agent.endpoint)),
     ...(await serverCheck("ranker", config.ranker.endpoint)),
-    ...(await togetherChecks(config)),
   ];
+  const broken = checks.some(({ name, ok }) => !ok && parts.includes(name));
+  return broken ? checks : [...checks, ...(await togetherChecks(config))];
 }
 
-/** Whether protocols, budgets and memory go together; nothing where one of the parts is missing, which the other checks tell. */
+/** Checks of what is looked at together. */
+const parts = ["data.train", "retrieval", "agent.model", "ranker.model"];
+
+/** Whether protocols, budgets and memory of parts that are well each go together; nothing where the agent is a server, or an index is yet to be built. */
 async function togetherChecks(config: Config): Promise<Check[]> {
   const { agent, ranker } = config;
   const folder = config.retrieval.index.folder;
   const [agentModel, rankerModel] = [await localModel(agent.model), await localModel(ranker.model)];
-  const parts = [agentModel, rankerModel, config.data.train].filter((path) => path !== undefined);
-  if (agentModel === undefined || parts.some((path) => !existsSync(path)) || (folder !== undefined && !existsSync(folder))) return [];
+  if (agentModel === undefined || (folder !== undefined && !existsSync(join(folder, indexFiles.manifest)))) return [];
   const name = "together";
   try {
     const speaker = async (path: string) => ({
@@ -141,7 +144,7 @@ async function togetherChecks(config: Config): Promise<Check[]> {
     });
     const main = await speaker(agentModel);
     const rankerSide = ranker.sharedBackbone ? main : rankerModel === undefined ? undefined : await speaker(rankerModel);
-    const opened = await openRetriever(config.retrieval);
+    const opened = await openRetriever(withoutRetries(config.retrieval));
     try {
       const trainQuestions = await loadQuestions(config.data.train);
       const settings = await preflight(config, { main, ranker: rankerSide, retriever: opened.retriever, trainQuestions });
@@ -182,7 +185,7 @@ async function retrievalCheck(config: RetrievalConfig): Promise<Check> {
     return { name, ok: true, found: `${folder} is not built yet: the first run does it, or  cosearch index build` };
   }
   try {
-    const opened = await openRetriever({ ...config, remote: { ...config.remote, retries: 0 } });
+    const opened = await openRetriever(withoutRetries(config));
     try {
       await opened.retriever.search(["test"], 1);
       return { name, ok: true, found: opened.description };
@@ -192,4 +195,9 @@ async function retrievalCheck(config: RetrievalConfig): Promise<Check> {
   } catch (error) {
     return { name, ok: false, found: (error as Error).message, fix: "correct the section retrieval, or what it names" };
   }
+}
+
+/** A server that fails is told at once. */
+function withoutRetries(config: RetrievalConfig): RetrievalConfig {
+  return { ...config, remote: { ...config.remote, retries: 0 } };
 }
