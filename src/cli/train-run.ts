@@ -45,6 +45,21 @@ export function progressLine(progress: TrainProgress): string | undefined {
   return undefined;
 }
 
+/** Tells once, of the first step in which most trajectories ran out of room, which settings give them more. */
+export function roomAdvice({ agent, ranker, retrieval }: Config): (metrics: StepMetrics) => string | undefined {
+  let told = false;
+  return ({ step, truncated, trajectories }) => {
+    if (told || truncated * 2 <= trajectories) return undefined;
+    told = true;
+    return (
+      `step ${step}: ${truncated} of ${trajectories} trajectories ran out of room before they answered: ` +
+      `raise agent.maxResponseTokens (${agent.maxResponseTokens}; agent.maxTurnTokens, ${agent.maxTurnTokens}, where single turns are cut), ` +
+      `or lower agent.observationCharacters (${agent.observationCharacters}), ranker.topK (${ranker.topK}) ` +
+      `or, for folders of texts, retrieval.passageWords (${retrieval.passageWords})`
+    );
+  };
+}
+
 /** `, took 3 min 5 s` */
 export function took(started: number): string {
   return `took ${duration((performance.now() - started) / 1000)}`;

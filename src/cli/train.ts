@@ -7,7 +7,7 @@ import { listenForInterrupt } from "./interrupt.ts";
 import { defaultRunFolder, loadConfig } from "./load-config.ts";
 import { createProgress } from "./progress.ts";
 import { showingBuild } from "./showing-build.ts";
-import { progressLine, stepWords, took, trainRun } from "./train-run.ts";
+import { progressLine, roomAdvice, stepWords, took, trainRun } from "./train-run.ts";
 import { openWiring } from "./wiring.ts";
 
 /** `cosearch train`: trains one system in its run folder. */
@@ -30,6 +30,7 @@ export const train = defineStrictCommand({
   async run({ args, rawArgs }) {
     const { config, runFolder } = configAndFolder(args, rawArgs);
     const started = performance.now();
+    const advise = roomAdvice(config);
     const progress = createProgress({ name: config.system, silent: args.json === true });
     const interrupt = listenForInterrupt(() => progress.line("stopping at a safe place (Ctrl-C again to stop at once) ..."));
     const opened = await showingBuild(args.json === true, interrupt.signal, (options) => openWiring(config, "training", options));
@@ -43,7 +44,7 @@ export const train = defineStrictCommand({
         signal: interrupt.signal,
         onProgress(event) {
           if (args.json && event.kind === "step") process.stdout.write(`${JSON.stringify(event.metrics)}\n`);
-          const line = progressLine(event);
+          const line = event.kind === "step" ? advise(event.metrics) : progressLine(event);
           if (line !== undefined) progress.line(line);
           if (event.kind === "step") progress.update(event.metrics.step, event.steps, stepWords(event.metrics));
         },

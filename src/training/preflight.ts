@@ -5,6 +5,7 @@ import { protocolTags } from "../agent/protocol-tags.ts";
 import { type Config, hasRanker } from "../config.ts";
 import type { Renderer } from "../engine/renderer.ts";
 import { ConfigError } from "../errors.ts";
+import { evenlySpaced } from "../evenly-spaced.ts";
 import { rankerProtocolFor } from "../ranker/systems.ts";
 import { passageText } from "../retrieval/passage-text.ts";
 import type { Candidate, Question } from "../types.ts";
@@ -12,6 +13,9 @@ import type { PolicyWiring, Wiring } from "./wiring.ts";
 
 /** Effective settings as name and value, for people to read. */
 export type EffectiveSettings = readonly (readonly [name: string, value: string])[];
+
+/** How many training questions are searched for, the longest one aside. */
+const searchedQuestions = 8;
 
 /** Fewest tokens of a passage with which a ranker can still tell what it is about. */
 const leastPassageTokens = 12;
@@ -33,17 +37,27 @@ export interface PreflightWiring extends Pick<Wiring, "retriever" | "trainQuesti
 /** A model as far as its tokens go. */
 type Speaker = Pick<PolicyWiring, "renderer" | "contextTokens">;
 
+/** A question and what the first stage finds for it. */
+interface Searched {
+  readonly question: Question;
+  readonly candidates: readonly Candidate[];
+}
+
 /**
- * Searches once, renders a turn, reads a sample reply back, looks for stop tokens, and adds up prompt and budgets.
+ * Searches for a few questions, renders a turn, reads a sample reply back, looks for stop tokens, and adds up prompt and budgets.
  * @throws ConfigError listing everything that can't work, with the setting to change.
  */
 export async function preflight(config: Config, wiring: PreflightWiring): Promise<EffectiveSettings> {
   const { main, ranker, retriever, trainQuestions } = wiring;
   const question = longest(trainQuestions);
-  const [candidates = []] = await retriever.search([question.question], config.retrieval.candidates);
-  const agent = checkAgent(config, main, question, candidates);
-  const rankerSide =
-    hasRanker(config.system) && ranker ? checkRanker(config, ranker, question, candidates) : { problems: [], settings: [] };
+  const questions = [...new Set([question, ...evenlySpaced(trainQuestions, searchedQuestions)])];
+  const found = await retriever.search(
+    questions.map((one) => one.question),
+    config.retrieval.candidates,
+  );
+  const searches = questions.map((one, index): Searched => ({ question: one, candidates: found[index] ?? [] }));
+  const agent = checkAgent(config, main, question, searches);
+  const rankerSide = hasRanker(config.system) && ranker ? checkRanker(config, ranker, question, searches) : { problems: [], settings: [] };
   const problems = [...agent.problems, ...rankerSide.problems];
   if (problems.length > 0) throw new ConfigError(problems.join("\n"));
   return [...agent.settings, ...rankerSide.settings];
@@ -54,7 +68,7 @@ interface Findings {
   readonly settings: EffectiveSettings;
 }
 
-function checkAgent(config: Config, { renderer, contextTokens }: Speaker, question: Question, candidates: readonly Candidate[]): Findings {
+function checkAgent(config: Config, { renderer, contextTokens }: Speaker, question: Question, searches: readonly Searched[]): Findings {
   const { agent, ranker } = config;
   const protocol = agentProtocolFor(config, renderer);
   const problems: string[] = [];
@@ -62,11 +76,14 @@ function checkAgent(config: Config, { renderer, contextTokens }: Speaker, questi
     problems.push("agent.model: no token ends a turn: its generation_config.json or tokenizer_config.json must name an eos token");
   problems.push(...replyProblems(protocol, renderer));
   const prompt = protocol.promptTokens(question).length;
-  const shown = candidates.slice(0, ranker.topK).map(({ document }) => document);
-  const observation = protocol.observationTokens(shown, renderer.stopTokenIds[0]).length;
-  if (observation >= agent.maxResponseTokens) {
+  const observations = searches.map(({ candidates }) => {
+    const shown = candidates.slice(0, ranker.topK).map(({ document }) => document);
+    return { passages: shown.length, tokens: protocol.observationTokens(shown, renderer.stopTokenIds[0]).length };
+  });
+  const observation = observations.reduce((most, one) => (one.tokens > most.tokens ? one : most));
+  if (observation.tokens >= agent.maxResponseTokens) {
     problems.push(
-      `agent.maxResponseTokens is ${agent.maxResponseTokens}, but an observation of ${shown.length} passages takes ${observation} tokens: raise it, or lower ranker.topK or agent.observationCharacters`,
+      `agent.maxResponseTokens is ${agent.maxResponseTokens}, but an observation of ${observation.passages} passages takes ${observation.tokens} tokens: raise it, or lower ranker.topK, agent.observationCharacters or, for folders of texts, retrieval.passageWords`,
     );
   }
   if (contextTokens !== undefined && prompt + agent.maxResponseTokens > contextTokens) {
@@ -84,7 +101,7 @@ function checkAgent(config: Config, { renderer, contextTokens }: Speaker, questi
       ],
       [
         "agent tokens",
-        `prompt ${prompt}, at most ${agent.maxTurnTokens} a turn, ${agent.maxResponseTokens} in all${context}; an observation about ${observation}`,
+        `prompt ${prompt}, at most ${agent.maxTurnTokens} a turn, ${agent.maxResponseTokens} in all${context}; an observation up to ${observation.tokens}`,
       ],
     ],
   };
@@ -105,28 +122,33 @@ function replyProblems(protocol: AgentProtocol, renderer: Renderer): string[] {
   });
 }
 
-function checkRanker(config: Config, { renderer, contextTokens }: Speaker, question: Question, candidates: readonly Candidate[]): Findings {
+function checkRanker(config: Config, { renderer, contextTokens }: Speaker, question: Question, searches: readonly Searched[]): Findings {
   const { ranker, retrieval } = config;
   const protocol = rankerProtocolFor(config, renderer, contextTokens);
   const problems: string[] = [];
   if ((protocol.stop.tokenIds?.length ?? 0) === 0 && (protocol.stop.strings?.length ?? 0) === 0)
     problems.push("ranker.model: no token ends an output: its generation_config.json or tokenizer_config.json must name an eos token");
-  const promptOf = (shown: readonly Candidate[]) => protocol.prompt(question.question, question.question, shown);
+  const promptOf = (one: Question, shown: readonly Candidate[]) => protocol.prompt(one.question, one.question, shown);
   const blank = Array.from({ length: retrieval.candidates }, (_, index): Candidate => {
     return { document: { id: `${index}`, title: "", text: "" }, score: 0, rank: index + 1 };
   });
-  const frame = promptOf(blank).tokenIds.length;
-  const usual = promptOf(candidates);
+  const frame = promptOf(question, blank).tokenIds.length;
+  const prompts = searches.map((one) => promptOf(one.question, one.candidates));
+  const longestPrompt = Math.max(...prompts.map(({ tokenIds }) => tokenIds.length));
+  const cutPassages = Math.max(...prompts.map((prompt) => prompt.cutPassages));
   if (contextTokens !== undefined) {
-    const passages = candidates.map(({ document }) => Math.min(leastPassageTokens, renderer.encodeData(passageText(document)).length));
-    const least = frame + passages.reduce((sum, length) => sum + length, 0) + ranker.maxTokens;
+    const passages = searches.map(({ candidates }) => {
+      const lengths = candidates.map(({ document }) => Math.min(leastPassageTokens, renderer.encodeData(passageText(document)).length));
+      return lengths.reduce((sum, length) => sum + length, 0);
+    });
+    const least = frame + Math.max(...passages) + ranker.maxTokens;
     if (least > contextTokens) {
       problems.push(
         `ranker.maxTokens is ${ranker.maxTokens}, and a prompt of ${retrieval.candidates} candidates with ${leastPassageTokens} tokens each takes ${least - ranker.maxTokens}, but the model's longest sequence is ${contextTokens}: lower retrieval.candidates or ranker.maxTokens`,
       );
     }
   }
-  const cut = usual.cutPassages > 0 ? `, ${usual.cutPassages} of ${candidates.length} passages shortened to fit` : "";
+  const cut = cutPassages > 0 ? `, up to ${cutPassages} of ${retrieval.candidates} passages shortened to fit` : "";
   const context = contextTokens === undefined ? "" : ` of ${contextTokens}`;
   return {
     problems,
@@ -135,7 +157,7 @@ function checkRanker(config: Config, { renderer, contextTokens }: Speaker, quest
         "ranker",
         `${ranker.topK} of ${retrieval.candidates}, ${ranker.prompt} prompt, grammar ${ranker.grammar ? "on" : "off"}, ${stopText(protocol.stop, renderer)}`,
       ],
-      ["ranker tokens", `prompt ${usual.tokenIds.length} (${frame} without passages), at most ${ranker.maxTokens} written${context}${cut}`],
+      ["ranker tokens", `prompt up to ${longestPrompt} (${frame} without passages), at most ${ranker.maxTokens} written${context}${cut}`],
     ],
   };
 }
