@@ -87,18 +87,18 @@ describe("the index commands", () => {
   test("unusable passages stop the build or are left out with --skip-bad; a configuration and --set count", async () => {
     const corpus = writeCorpus(folder, [...smallCorpus(3), { id: "x", text: "" }], "bad.jsonl");
     const config = join(folder, "config.yaml");
-    writeFileSync(config, "retrieval:\n  corpus: bad.jsonl\n  kind: bm25\n  index:\n    folder: from-config\n");
+    writeFileSync(config, "retrieval:\n  corpus: bad.jsonl\n  kind: bm25\n  index:\n    folder: from config\n");
     const advice = "\nor leave unusable passages out with --skip-bad: they are counted";
     const failure = await run(indexBuild, "--config", config).catch((error: Error) => error.message);
     expect(failure).toMatch(new RegExp(`^${corpus}:4: text must be a non-empty string.*${advice}$`));
     const unfinished = await run(indexInfo, "--config", config);
-    expect(unfinished.out).toMatch(/from-config: an unfinished index \(.*\); done: nothing yet\n/);
+    expect(unfinished.out).toMatch(/from config: an unfinished index \(.*\); done: nothing yet\n/);
     expect(unfinished.out).toContain(
-      `\ngo on with  cosearch index build --corpus ${corpus} --kind bm25 --index ${join(folder, "from-config")}\n`,
+      `\ngo on with  cosearch index build --corpus ${corpus} --kind bm25 --index '${join(folder, "from config")}'\n`,
     );
     const built = await run(indexBuild, "--config", config, "--skip-bad", "--set", "retrieval.kind=hybrid", "--json");
     expect(built.err).toBe("");
     expect(JSON.parse(built.out)).toMatchObject({ kind: "hybrid", documents: { count: 3, skipped: 1 } });
-    expect(readFileSync(join(folder, "from-config", "skipped.jsonl"), "utf8")).toContain('"line":4');
+    expect(readFileSync(join(folder, "from config", "skipped.jsonl"), "utf8")).toContain('"line":4');
   });
 });

@@ -2,6 +2,7 @@ import { duration } from "../evaluation/report/scale.ts";
 import type { BuildIndexOptions } from "../retrieval/indexing/build-index.ts";
 import type { BuildEvent } from "../retrieval/indexing/build-progress.ts";
 import { bytesText } from "../retrieval/indexing/estimate.ts";
+import { quoted } from "../retrieval/indexing/go-on-command.ts";
 import type { IndexManifest } from "../retrieval/indexing/manifest.ts";
 import { indexTarget } from "./index-flags.ts";
 import { othersText, stageProgress } from "./index-progress.ts";
@@ -61,5 +62,5 @@ function made(folder: string, manifest: IndexManifest, others: OtherFiles | unde
   const bytes = Object.values(manifest.files).reduce((sum, size) => sum + size, 0);
   const left = skipped > 0 ? `, ${skipped.toLocaleString("en")} left out: see ${folder}/skipped.jsonl` : "";
   const unread = others ? `; ${othersText(others)}` : "";
-  return `${folder}: ${manifest.kind} index of ${count.toLocaleString("en")} passages${left}${unread}; ${bytesText(bytes)} of files (${took})\nnext: cosearch index search "..." --index ${folder}\n`;
+  return `${folder}: ${manifest.kind} index of ${count.toLocaleString("en")} passages${left}${unread}; ${bytesText(bytes)} of files (${took})\nnext: cosearch index search "..." --index ${quoted(folder)}\n`;
 }

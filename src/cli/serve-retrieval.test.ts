@@ -86,6 +86,7 @@ describe("cosearch serve retrieval", () => {
   }, 30_000);
 
   it.each([
+    [["--corpus", corpus, "--format", "pdf"], /--format: retrieval\.format: /],
     [["--port", "70000"], /--port: serving\.port: .*70000/],
     [["--corpus", corpus, "--set", "serving.tokenVariable=COSEARCH_NO_TOKEN"], /environment variable COSEARCH_NO_TOKEN is not set/],
   ])(

@@ -18,6 +18,7 @@ export const serveRetrieval = defineStrictCommand({
     config: { ...flags.config, description: "YAML configuration, of which the sections retrieval and serving count" },
     index: { type: "string", description: "index folder (retrieval.index.folder)", valueHint: "DIR" },
     corpus: { type: "string", description: "passages (retrieval.corpus); may be given several times", valueHint: "PATH" },
+    format: { type: "string", description: "of the corpus: auto, jsonl, dpr, parquet or text; default auto", valueHint: "FORMAT" },
     "skip-bad": { type: "boolean", description: "leave unusable passages of the corpus out, instead of stopping at the first" },
     kind: { type: "string", description: "dense, bm25 or hybrid (retrieval.kind)", valueHint: "KIND" },
     host: { type: "string", description: "address to listen on; default 127.0.0.1, which only this machine reaches", valueHint: "HOST" },
@@ -79,13 +80,14 @@ export const serveRetrieval = defineStrictCommand({
   },
 });
 
-type ServeFlags = Readonly<Partial<Record<"index" | "kind" | "host" | "port", string>>>;
+type ServeFlags = Readonly<Partial<Record<"index" | "format" | "kind" | "host" | "port", string>>>;
 
-function overridesOf({ index, kind, host, port }: ServeFlags, corpus: readonly string[], skipBad: boolean): Override[] {
+function overridesOf({ index, format, kind, host, port }: ServeFlags, corpus: readonly string[], skipBad: boolean): Override[] {
   const number = port !== undefined && /^\d+$/.test(port) ? Number(port) : port;
   const given: [string, string, unknown][] = [
     ["--index", "retrieval.index.folder", index],
     ["--corpus", "retrieval.corpus", corpus.length > 1 ? corpus : corpus[0]],
+    ["--format", "retrieval.format", format],
     ["--skip-bad", "retrieval.skipBad", skipBad ? true : undefined],
     ["--kind", "retrieval.kind", kind],
     ["--host", "serving.host", host],

@@ -60,6 +60,7 @@ export function goOnCommand(folder: string, state: BuildState): string {
   return ["cosearch", ...state.arguments, "--index", folder].map(quoted).join(" ");
 }
 
-function quoted(argument: string): string {
+/** An argument as a shell takes it. */
+export function quoted(argument: string): string {
   return /^[\w./:=@%+,-]+$/.test(argument) ? argument : `'${argument.replaceAll("'", "'\\''")}'`;
 }
