@@ -60,13 +60,22 @@ describe("checkpoints", () => {
     await expect(loadCheckpoint(checkpoint, fresh())).rejects.toThrow(/weights\.json is missing/);
   });
 
-  it("are selected by dev F1, the earlier of equals, else the last", async () => {
+  it("are selected by dev F1, the later of equals, else the last", async () => {
     await saveCheckpoint(run, 1, fresh());
     const second = await saveCheckpoint(run, 2, fresh());
     expect((await selectedCheckpoint(run)).manifest.step).toBe(2);
     await saveCheckpoint(run, 10, fresh(), dev(0.4));
     await addDevScores(second, dev(0.4));
-    expect((await selectedCheckpoint(run)).manifest.step).toBe(2);
+    expect((await selectedCheckpoint(run)).manifest.step).toBe(10);
+    await saveCheckpoint(run, 12, fresh(), dev(0.3));
+    expect((await selectedCheckpoint(run)).manifest.step).toBe(10);
+  });
+
+  it("of a run that never answered right are not the untrained one", async () => {
+    for (const step of [0, 2, 4]) await saveCheckpoint(run, step, fresh(), dev(0));
+    expect((await selectedCheckpoint(run)).manifest.step).toBe(4);
+    await pruneCheckpoints(run, 1);
+    expect(await steps()).toEqual([4]);
   });
 
   it("are pruned to the newest and the best; half-written ones go too", async () => {

@@ -118,7 +118,7 @@ export async function listCheckpoints(runFolder: string): Promise<Checkpoint[]> 
 }
 
 /**
- * The checkpoint that a run is judged by: the best on dev (the earlier one where two are equal), or the last one when dev was never evaluated.
+ * The checkpoint that a run is judged by: the best on dev (the later one where two are equal: it has learnt more), or the last one when dev was never evaluated.
  * @throws RunFolderError when there is none.
  */
 export async function selectedCheckpoint(runFolder: string): Promise<Checkpoint> {
@@ -128,12 +128,12 @@ export async function selectedCheckpoint(runFolder: string): Promise<Checkpoint>
   return selected;
 }
 
-/** The checkpoint with the best dev F1, if dev was evaluated. */
+/** The checkpoint with the best dev F1 (of equals the latest), if dev was evaluated. */
 function bestOf(checkpoints: readonly Checkpoint[]): Checkpoint | undefined {
   let best: Checkpoint | undefined;
   for (const checkpoint of checkpoints) {
     const f1 = checkpoint.manifest.dev?.f1;
-    if (f1 !== undefined && f1 > (best?.manifest.dev?.f1 ?? -1)) best = checkpoint;
+    if (f1 !== undefined && f1 >= (best?.manifest.dev?.f1 ?? 0)) best = checkpoint;
   }
   return best;
 }
