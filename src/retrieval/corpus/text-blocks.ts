@@ -1,7 +1,7 @@
 import { compile, type Formatter, type HtmlElement } from "html-to-text";
-import { marked } from "marked";
 import { parse } from "yaml";
 import type { TextBlock } from "./cut-passages.ts";
+import { markdownToHtml } from "./markdown-html.ts";
 
 /** A text as its blocks, and the title that it gives itself. */
 export interface StructuredText {
@@ -63,7 +63,7 @@ export function htmlBlocks(html: string): StructuredText {
 /** Markdown: the title is that of the YAML front matter, or else the first heading. The front matter is no part of the text. */
 export function markdownBlocks(markdown: string): StructuredText {
   const { fields, body } = frontMatter(markdown);
-  const structured = htmlBlocks(marked.parse(body, { async: false }));
+  const structured = htmlBlocks(markdownToHtml(body));
   const { title } = fields;
   return typeof title === "string" && title.trim() !== "" ? { ...structured, title: title.trim() } : structured;
 }
