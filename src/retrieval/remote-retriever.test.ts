@@ -49,6 +49,20 @@ const reasonOf = (outcome: PromiseSettledResult<unknown> | undefined) =>
   outcome?.status === "rejected" ? (outcome.reason as Error).message : undefined;
 
 describe("remoteRetriever", () => {
+  it("ends an answer that never ends before it fills the memory", async () => {
+    const chunk = Buffer.alloc(8 * 1024 * 1024, " ");
+    const { url } = await server((_, response) => {
+      response.writeHead(200, { "content-type": "application/json" });
+      const more = () => {
+        while (!response.destroyed && response.write(chunk));
+      };
+      response.on("drain", more);
+      more();
+      return true;
+    });
+    await expect(client(url).search(["a"], 1)).rejects.toThrow(/failed after 1 attempt: malformed answer: of more than 256 MiB/);
+  });
+
   it("asks for distinct, unknown queries in requests of at most batchQueries, with scores", async () => {
     const { url, asked, headers } = await server();
     const retriever = client(`${url}/`, { batchQueries: 2 });

@@ -36,6 +36,9 @@ export function retrieveAddress(url: string): URL {
   return address;
 }
 
+/** No answer is that large: 65,536 passages of 100 words take about 50 MiB. */
+const mostAnswerBytes = 256 * 1024 * 1024;
+
 /**
  * One request, without a retry. `signal` ends it early, with the signal's reason.
  * @throws RetrieveFailure for everything that can go wrong with it.
@@ -79,10 +82,12 @@ async function post(
       signal: controller.signal,
     });
     const location = response.headers.get("location");
-    const text = location === null ? await response.text() : `redirects to ${location}: name the final address in retrieval.remote.url`;
+    const text =
+      location === null ? await boundedText(response) : `redirects to ${location}: name the final address in retrieval.remote.url`;
     return { status: response.status, retryAfter: response.headers.get("retry-after"), body: text };
   } catch (error) {
     signal.throwIfAborted();
+    if (error instanceof RetrieveFailure) throw error;
     throw timedOut
       ? new RetrieveFailure("unreachable", `no answer within ${timeoutSeconds} s`, 0, { cause: error })
       : connectionFailure(error);
@@ -90,6 +95,19 @@ async function post(
     clearTimeout(timer);
     unlink();
   }
+}
+
+/** @throws RetrieveFailure as soon as the answer turns out to be too large to be one: it would fill the memory. */
+async function boundedText(response: Response): Promise<string> {
+  const decoder = new TextDecoder();
+  let text = "";
+  let bytes = 0;
+  for await (const chunk of response.body ?? []) {
+    bytes += chunk.length;
+    if (bytes > mostAnswerBytes) throw new RetrieveFailure("unusable", "malformed answer: of more than 256 MiB", 0);
+    text += decoder.decode(chunk, { stream: true });
+  }
+  return text + decoder.decode();
 }
 
 function withoutToken(text: string, token: string | undefined): string {
