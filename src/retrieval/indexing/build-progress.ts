@@ -127,8 +127,10 @@ function checkSameBuild(folder: string, before: BuildState, now: Pick<BuildState
     Object.fromEntries(
       sources.map(({ name, bytes, modified }, index) => [`${index + 1} (${name})`, { bytes, modified: new Date(modified).toISOString() }]),
     );
+  // Where all passages were usable, it doesn't matter whether others would have been left out.
+  const settings = before.documents?.skipped === 0 ? { ...now.settings, skipBad: before.settings["skipBad"] } : now.settings;
   const differences = [
-    ...settingDifferences(before.settings, now.settings),
+    ...settingDifferences(before.settings, settings),
     ...settingDifferences(byName(before.sources), byName(now.sources), "corpus"),
   ];
   if (differences.length === 0) return;
