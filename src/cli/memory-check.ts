@@ -1,8 +1,9 @@
 /** Whether a run's models fit into memory, told before any of them is loaded. */
 import { type Config, hasRanker } from "../config.ts";
+import type { ModelShape } from "../engine/embedded/architecture.ts";
 import { readModelShape } from "../engine/embedded/hf-folder.ts";
 import { type MemoryPlan, type MemoryQuestion, planMemory } from "../engine/embedded/memory-plan.ts";
-import { ConfigError } from "../errors.ts";
+import { ConfigError, ModelError } from "../errors.ts";
 import { resolveModel } from "../retrieval/hub/resolve-model.ts";
 import { bytesText, thisMachine } from "../retrieval/indexing/estimate.ts";
 import type { EffectiveSettings } from "../training/preflight.ts";
@@ -37,7 +38,7 @@ export async function planPolicies(config: Config, purpose: Purpose): Promise<Po
   };
   const plans: PolicyMemory[] = [];
   const add = async (policy: PolicyMemory["policy"], model: string, question: Omit<MemoryQuestion, "shape" | keyof typeof common>) => {
-    const shape = await readModelShape(await resolveModel(model));
+    const shape = await shapeOf(policy, model);
     const longestSequence = Math.min(question.longestSequence, shape.maxPositions);
     plans.push({ policy, plan: planMemory({ shape, ...common, ...question, longestSequence }) });
   };
@@ -60,6 +61,17 @@ export async function planPolicies(config: Config, purpose: Purpose): Promise<Po
     });
   }
   return plans;
+}
+
+/** @throws ModelError, ConfigError naming the field. */
+async function shapeOf(policy: PolicyMemory["policy"], model: string): Promise<ModelShape> {
+  try {
+    return await readModelShape(await resolveModel(model));
+  } catch (error) {
+    if (error instanceof ModelError) throw new ModelError(`${policy}.model: ${error.message}`, { cause: error });
+    if (error instanceof ConfigError) throw new ConfigError(`${policy}.model: ${error.message}`, { cause: error });
+    throw error;
+  }
 }
 
 /** The plans as settings to show. */

@@ -35,9 +35,10 @@ export async function openPolicies(
     try {
       const modelFolder = beside === undefined ? await resolveModel(policy.model) : undefined;
       const own = policyOptions(policy, trains, deriveSeed(config.seed, "adapter", field));
+      // First, since it looks whether tokenizer and model belong together.
+      const renderer = modelFolder === undefined ? (beside as OpenPolicy).renderer : await loadRenderer(modelFolder);
       const engine = await (modelFolder === undefined ? (beside as OpenPolicy).engine.beside(own) : newEngine(config, modelFolder, own));
       opened(engine);
-      const renderer = modelFolder === undefined ? (beside as OpenPolicy).renderer : await loadRenderer(modelFolder);
       const wiring = { engine, renderer, contextTokens: engine.shape.maxPositions };
       if (!trains || config.grpo.klCoefficient === 0) return wiring;
       const initial = policyOptions(policy, false, 0);
