@@ -20,7 +20,7 @@ export const flags = {
   config: { type: "string", description: "YAML configuration; relative paths in it start at its own folder", valueHint: "FILE" },
   set: {
     type: "string",
-    description: "override one key, e.g. --set training.steps=20; may be given several times",
+    description: "override one key, e.g. --set training.steps=20 (key=null removes what the file says); may be given several times",
     valueHint: "key=value",
   },
   seed: { type: "string", description: "seed of the run, 0 to 4294967295", valueHint: "N" },
