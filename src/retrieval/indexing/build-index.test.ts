@@ -14,11 +14,13 @@ import { tmpdir } from "node:os";
 import { join } from "node:path";
 import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { retrievalConfig, smallCorpus, writeCorpus } from "../../../test/fixtures/retrieval/small-corpus.ts";
+import { ConfigError, DataError } from "../../errors.ts";
 import { lockFolder } from "../../files/folder-lock.ts";
 import type { Document } from "../../types.ts";
 import { createRetriever } from "../create-retriever.ts";
 import { buildIndex } from "./build-index.ts";
 import type { BuildEvent } from "./build-progress.ts";
+import { readManifest } from "./manifest.ts";
 import { openIndex } from "./open-index.ts";
 
 let folder: string;
@@ -137,6 +139,13 @@ describe("buildIndex", () => {
     );
     const fresh = await buildIndex({ config: wider, folder: index, fresh: true });
     expect(fresh).toMatchObject({ documents: { count: 51 }, vectors: { dimensions: 64 } });
+    // A corpus that can't be read, or an index that would not fit, does not cost the one that is there.
+    writeFileSync(corpus, "no JSON\n");
+    await expect(buildIndex({ config: wider, folder: index, fresh: true })).rejects.toThrow(DataError);
+    const full = { freeDisk: async () => 10, freeMemory: () => 10, usedMemory: () => 0 };
+    writeFileSync(corpus, `${JSON.stringify({ id: "1", text: "some words" })}\n`);
+    await expect(buildIndex({ config: wider, folder: index, fresh: true, machine: full })).rejects.toThrow(ConfigError);
+    expect(await readManifest(index)).toEqual(fresh);
   });
 
   it("refuses to go on with other settings or a changed corpus, naming both sides", async () => {

@@ -4,7 +4,7 @@ import type { RetrievalConfig } from "../../config.ts";
 import { ConfigError, RunFolderError } from "../../errors.ts";
 import { lockFolder } from "../../files/folder-lock.ts";
 import { BuildJournal } from "./build-progress.ts";
-import { type BuildIndexOptions, type ImportedVectors, runBuild } from "./build-steps.ts";
+import { type BuildIndexOptions, type ImportedVectors, runBuild, tryBuild } from "./build-steps.ts";
 import { type CorpusSource, corpusSources, localCorpusPaths } from "./corpus-sources.ts";
 import { buildArguments } from "./go-on-command.ts";
 import { clearIndexFolder, indexFiles, prepareIndexFolder, removeTemporaries } from "./index-folder.ts";
@@ -34,7 +34,10 @@ export async function buildIndexFrom(options: BuildIndexOptions, imported: Impor
   await prepareIndexFolder(folder);
   const release = await lockFolder(folder);
   try {
-    if (fresh) await clearIndexFolder(folder);
+    if (fresh) {
+      await tryBuild({ ...options, settings, paths, imported });
+      await clearIndexFolder(folder);
+    }
     await removeTemporaries(folder);
     const finished = await finishedIndex(folder, config, sources);
     if (finished !== undefined) {

@@ -55,6 +55,24 @@ export interface PreparedBuild extends BuildIndexOptions {
   readonly imported: ImportedVectors | undefined;
 }
 
+/**
+ * Tries what a build begins with (the embedder, the head of the corpus, disk and memory) and changes nothing: before a finished index is given up
+ * for it.
+ * @throws What `runBuild` throws for these.
+ */
+export async function tryBuild(build: Omit<PreparedBuild, "journal">): Promise<void> {
+  const { folder, settings, config, imported } = build;
+  const { embedder: embedding } = settings;
+  const embedder =
+    embedding === undefined || embedding.kind === "hashed" ? undefined : await openIndexEmbedder(folder, embedding, config.embedder);
+  try {
+    if (embedder !== undefined) imported?.checkDimensions(embedder);
+    await estimate({ ...build, onEvent: () => undefined }, embedder?.dimensions ?? embedding?.dimensions ?? 0);
+  } finally {
+    await embedder?.close?.();
+  }
+}
+
 /** Does what is not yet done, from the estimate to the manifest. */
 export async function runBuild(build: PreparedBuild): Promise<IndexManifest> {
   const { folder, settings, config, imported } = build;
@@ -64,7 +82,7 @@ export async function runBuild(build: PreparedBuild): Promise<IndexManifest> {
     // An encoder tells its dimensions, and whether it can be opened at all, before hours of work.
     if (embedding !== undefined && embedding.kind !== "hashed") embedder = await openIndexEmbedder(folder, embedding, config.embedder);
     if (embedder !== undefined) imported?.checkDimensions(embedder);
-    await estimate(build, embedder?.dimensions ?? embedding?.dimensions ?? 0);
+    await estimate(build, embedder?.dimensions ?? embedding?.dimensions ?? 0, build.journal.state.documents?.count);
     const documents = await storeDocuments(build);
     const store = await openDocumentStore(join(folder, indexFiles.documents));
     try {
@@ -83,12 +101,12 @@ export async function runBuild(build: PreparedBuild): Promise<IndexManifest> {
   }
 }
 
-async function estimate(build: PreparedBuild, dimensions: number): Promise<void> {
+async function estimate(build: Omit<PreparedBuild, "journal">, dimensions: number, known?: number): Promise<void> {
   const { folder, paths, config, settings, machine = thisMachine, force = false, onEvent, signal } = build;
   const { format, passageWords, skipBad } = config;
   const corpus = await openCorpus(paths, { format, passageWords, ...(skipBad ? { onSkip: () => signal?.throwIfAborted() } : {}) });
   if (corpus.others.length > 0) onEvent?.({ kind: "others", files: corpus.others.length, kinds: kindsOf(corpus.others) });
-  const sample = await sampleCorpus(corpus, signal, build.journal.state.documents?.count);
+  const sample = await sampleCorpus(corpus, signal, known);
   const judged = await estimateIndex(sample, settings, dimensions, folder, machine);
   onEvent?.({ kind: "estimate", estimate: judged });
   if (!force) checkFits(judged, folder, await folderBytes(folder));
