@@ -105,7 +105,11 @@ describe("bad data", () => {
   });
 
   test("files that are not there", async () => {
-    expect(await refused(["--set", "data.train=nowhere.jsonl"], 2)).toMatch(/nowhere\.jsonl: can't be read \(ENOENT\)/);
+    for (const field of ["train", "dev", "test"]) {
+      expect(await refused(["--set", `data.${field}=nowhere.jsonl`], 2)).toMatch(
+        /nowhere\.jsonl: can't be read \(ENOENT\): correct data\./,
+      );
+    }
     expect(await refused(["--set", "retrieval.corpus=nowhere.jsonl"], 2)).toMatch(/nowhere\.jsonl: can't be read \(ENOENT\)/);
   });
 });

@@ -56,7 +56,7 @@ function data({ train, dev, test }: InitChoice): string {
     "data: # JSONL of {id, question, golden_answers[]}",
     `  train: ${value(train ?? "questions.train.jsonl")}`,
     `  dev: ${value(dev ?? test ?? train ?? "questions.dev.jsonl")} # selects the checkpoint: never the test questions`,
-    `  test: ${value(test ?? dev ?? "questions.test.jsonl")}`,
+    `  test: ${value(test ?? dev ?? "questions.test.jsonl")}${(test ?? dev) === undefined ? " # to be made: held-out questions" : ""}`,
   ].join("\n");
 }
 

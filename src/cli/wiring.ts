@@ -4,6 +4,7 @@ import { join } from "node:path";
 import { agentProtocolFor } from "../agent/agent-protocol.ts";
 import type { AgentProtocol } from "../agent/protocol.ts";
 import { type Config, hasRanker } from "../config.ts";
+import { DataError } from "../errors.ts";
 import { evenlySpaced } from "../evenly-spaced.ts";
 import { createSearch, rankerProtocolFor } from "../ranker/systems.ts";
 import { batchedRetriever } from "../retrieval/batched-retriever.ts";
@@ -34,7 +35,10 @@ export interface OpenWiring {
  * @throws DataError, ModelError, ConfigError for anything that can't be used; engines already made are closed.
  */
 export async function openWiring(config: Config, purpose: Purpose, options: OpenRetrieverOptions = {}): Promise<OpenWiring> {
-  if (purpose === "training") requireTrainable(config);
+  if (purpose === "training") {
+    requireTrainable(config);
+    requireQuestions(config);
+  }
   const open: { close(): Promise<void> }[] = [];
   const close = async () => {
     await Promise.all(open.splice(0).map((part) => part.close()));
@@ -62,6 +66,15 @@ export async function openWiring(config: Config, purpose: Purpose, options: Open
   } catch (error) {
     await close();
     throw error;
+  }
+}
+
+/** Before an index is built or a model loaded. @throws DataError naming a file of questions that isn't there. */
+function requireQuestions({ data }: Config): void {
+  for (const field of ["train", "dev", "test"] as const) {
+    const file = data[field];
+    if (file !== undefined && !existsSync(file))
+      throw new DataError(`can't be read (ENOENT): correct data.${field}, or make the file`, { file });
   }
 }
 
