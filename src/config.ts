@@ -8,6 +8,8 @@ import { loraTargets } from "./engine/engine.ts";
 const positive = (what: string) => z.number().positive().describe(what);
 const fraction = (what: string) => z.number().min(0).max(1).describe(what);
 const count = (what: string) => z.int().min(1).describe(what);
+/** Up to a day: longer timers overflow and end at once. */
+const seconds = (what: string) => z.number().positive().max(86_400).describe(what);
 const nonNegative = (what: string) => z.number().min(0).describe(what);
 
 /** The four retrieval systems of the study (Section 4). */
@@ -52,7 +54,7 @@ const embedder = z.strictObject({
   batchTexts: count("endpoint: most texts in one request").default(64),
   threads: z.int().min(1).max(256).default(1).describe("onnx: compute threads"),
   concurrency: count("endpoint: most requests at once").default(4),
-  timeoutSeconds: positive("endpoint: time limit of one request").default(60),
+  timeoutSeconds: seconds("endpoint: time limit of one request").default(60),
   retries: z.int().min(0).default(5).describe("endpoint: further attempts after 429, 5xx and connection errors"),
 });
 
@@ -86,7 +88,7 @@ const index = z.strictObject({
 const remote = z.strictObject({
   url: z.string().optional().describe("address of a retrieval server (ours or Search-R1's), e.g. http://127.0.0.1:8000"),
   tokenVariable: z.string().optional().describe("environment variable that holds the bearer token, where one is needed"),
-  timeoutSeconds: positive("time limit of one request").default(30),
+  timeoutSeconds: seconds("time limit of one request").default(30),
   retries: z.int().min(0).default(5).describe("further attempts after 429, 5xx and connection errors"),
   concurrency: count("most requests at once").default(8),
   batchQueries: count("most queries in one request").default(64),
@@ -163,7 +165,7 @@ const endpoint = z.strictObject({
     .describe("folder, GGUF file or Hugging Face name with the tokenizer and chat template of the served model"),
   apiKeyVariable: z.string().default("OPENAI_API_KEY").describe("environment variable that holds the key, where one is needed"),
   contextTokens: count("longest sequence that the server takes; absent: what it tells").optional(),
-  timeoutSeconds: positive("time limit of one request").default(300),
+  timeoutSeconds: seconds("time limit of one request").default(300),
   retries: z.int().min(0).default(5).describe("further attempts after 429, 5xx, timeouts and connection errors"),
   concurrency: count("most requests at once").default(16),
   toolRole: z.boolean().default(false).describe("chat: send documents in messages of the role tool; false: as the user's"),
