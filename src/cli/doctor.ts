@@ -2,7 +2,7 @@ import { existsSync, statfsSync } from "node:fs";
 import { availableParallelism, totalmem } from "node:os";
 import { join } from "node:path";
 import type { Config, EndpointConfig, RetrievalConfig } from "../config.ts";
-import { readModelShape } from "../engine/embedded/hf-folder.ts";
+import type { ModelShape } from "../engine/embedded/architecture.ts";
 import { loadRenderer } from "../engine/hf-renderer.ts";
 import { ConfigError } from "../errors.ts";
 import { resolveModel } from "../retrieval/hub/resolve-model.ts";
@@ -108,7 +108,7 @@ async function configChecks(file: string, set: readonly string[]): Promise<Check
   };
   const questions = async (path: string) => `${(await loadQuestions(path)).length} questions`;
   const model = async (path: string) => {
-    const { architecture, layers, hiddenSize, maxPositions } = await readModelShape(path);
+    const { architecture, layers, hiddenSize, maxPositions } = await shapeAt(path);
     const { vocabularySize } = await loadRenderer(path);
     return `${architecture}, ${layers} layers of ${hiddenSize}, ${vocabularySize} tokens in the vocabulary, sequences up to ${maxPositions}`;
   };
@@ -140,7 +140,7 @@ async function togetherChecks(config: Config): Promise<Check[]> {
   try {
     const speaker = async (path: string) => ({
       renderer: await loadRenderer(path),
-      contextTokens: (await readModelShape(path)).maxPositions,
+      contextTokens: (await shapeAt(path)).maxPositions,
     });
     const main = await speaker(agentModel);
     const rankerSide = ranker.sharedBackbone ? main : rankerModel === undefined ? undefined : await speaker(rankerModel);
@@ -157,6 +157,11 @@ async function togetherChecks(config: Config): Promise<Check[]> {
   } catch (error) {
     return [{ name, ok: false, found: (error as Error).message, fix: "change the settings that it names" }];
   }
+}
+
+/** The shape of a model; loaded late: help and error messages need no native library. */
+async function shapeAt(path: string): Promise<ModelShape> {
+  return (await import("../engine/embedded/hf-folder.ts")).readModelShape(path);
 }
 
 /** Where a model lies, if it is a name of the Hub that was pulled; else the name or path as it is. */

@@ -1,8 +1,7 @@
 /** Whether a run's models fit into memory, told before any of them is loaded. */
 import { type Config, hasRanker } from "../config.ts";
 import type { ModelShape } from "../engine/embedded/architecture.ts";
-import { readModelShape } from "../engine/embedded/hf-folder.ts";
-import { type MemoryPlan, type MemoryQuestion, planMemory } from "../engine/embedded/memory-plan.ts";
+import type { MemoryPlan, MemoryQuestion } from "../engine/embedded/memory-plan.ts";
 import { ConfigError, ModelError } from "../errors.ts";
 import { resolveModel } from "../retrieval/hub/resolve-model.ts";
 import { bytesText, thisMachine } from "../retrieval/indexing/estimate.ts";
@@ -36,24 +35,24 @@ export async function planPolicies(config: Config, purpose: Purpose): Promise<Po
     prefixCacheMegabytes: engine.prefixCacheMegabytes,
     sampledSequences: Math.min(sampledAtOnce, trajectories),
   };
+  // Loaded late: help and error messages need no native library.
+  const { planMemory } = await import("../engine/embedded/memory-plan.ts");
   const plans: PolicyMemory[] = [];
-  const add = async (policy: PolicyMemory["policy"], model: string, question: Omit<MemoryQuestion, "shape" | keyof typeof common>) => {
-    const shape = await shapeOf(policy, model);
-    const longestSequence = Math.min(question.longestSequence, shape.maxPositions);
-    plans.push({ policy, plan: planMemory({ shape, ...common, ...question, longestSequence }) });
-  };
   /** A policy and, where a divergence is to be computed, the frozen model that it is compared with. */
-  const both = async (policy: PolicyMemory["policy"], model: string, question: Omit<MemoryQuestion, "shape" | keyof typeof common>) => {
-    await add(policy, model, question);
-    if (!question.trainable || grpo.klCoefficient === 0) return;
-    await add(policy, model, { ...question, lora: undefined, trainable: false, sharesWeights: question.lora !== undefined });
+  const add = async (policy: PolicyMemory["policy"], model: string, asked: Omit<MemoryQuestion, "shape" | keyof typeof common>) => {
+    const shape = await shapeOf(policy, model);
+    const question = { shape, ...common, ...asked, longestSequence: Math.min(asked.longestSequence, shape.maxPositions) };
+    plans.push({ policy, plan: planMemory(question) });
+    if (!asked.trainable || grpo.klCoefficient === 0) return;
+    const frozen = { ...question, lora: undefined, trainable: false, sharesWeights: asked.lora !== undefined };
+    plans.push({ policy, plan: planMemory(frozen) });
   };
   if (agent.model !== undefined) {
-    await both("agent", agent.model, { lora: agent.lora, trainable: trains, longestSequence: agent.maxResponseTokens + promptTokens });
+    await add("agent", agent.model, { lora: agent.lora, trainable: trains, longestSequence: agent.maxResponseTokens + promptTokens });
   }
   if (hasRanker(config.system) && ranker.model !== undefined) {
     const passages = (retrieval.candidates * ranker.passageCharacters) / charactersPerToken;
-    await both("ranker", ranker.model, {
+    await add("ranker", ranker.model, {
       lora: ranker.lora,
       trainable: trains && config.system === "cosearch",
       longestSequence: Math.ceil(passages) + promptTokens + ranker.maxTokens,
@@ -66,6 +65,7 @@ export async function planPolicies(config: Config, purpose: Purpose): Promise<Po
 /** @throws ModelError, ConfigError naming the field. */
 async function shapeOf(policy: PolicyMemory["policy"], model: string): Promise<ModelShape> {
   try {
+    const { readModelShape } = await import("../engine/embedded/hf-folder.ts");
     return await readModelShape(await resolveModel(model));
   } catch (error) {
     if (error instanceof ModelError) throw new ModelError(`${policy}.model: ${error.message}`, { cause: error });
