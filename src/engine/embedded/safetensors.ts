@@ -2,6 +2,7 @@
 import { type FileHandle, open } from "node:fs/promises";
 import { ModelError } from "../../errors.ts";
 import { decodeBfloat16, halfToFloat } from "../half-float.ts";
+import { openTensorFile, readFully, type TensorEntry, TensorFile } from "../tensor-file.ts";
 import { elementCount } from "./architecture.ts";
 
 const bytesPerElement = { F32: 4, F16: 2, BF16: 2 } as const;
@@ -9,15 +10,6 @@ type ElementFormat = keyof typeof bytesPerElement;
 
 /** Beyond this a header is garbage (the reference implementation has the same limit). */
 const maxHeaderBytes = 100_000_000;
-
-/** Where a tensor lies in the file. */
-interface Entry {
-  readonly format: ElementFormat;
-  readonly shape: readonly number[];
-  /** Bytes from the start of the file. */
-  readonly begin: number;
-  readonly bytes: number;
-}
 
 /** A tensor to be written. */
 export interface NamedTensor {
@@ -27,56 +19,11 @@ export interface NamedTensor {
   readonly data: () => Float32Array;
 }
 
-/** An open safetensors file; tensors are read one by one, so that a model needs no second copy in memory. */
-export class SafetensorsFile {
-  private constructor(
-    readonly path: string,
-    private readonly handle: FileHandle,
-    private readonly entries: ReadonlyMap<string, Entry>,
-  ) {}
-
+/** An open safetensors file. */
+export class SafetensorsFile extends TensorFile {
   /** @throws ModelError when the file is missing, its header is broken, or it is shorter than the header says. */
-  static async open(path: string): Promise<SafetensorsFile> {
-    let handle: FileHandle;
-    try {
-      handle = await open(path, "r");
-    } catch (error) {
-      throw new ModelError(`${path} can't be opened: ${(error as Error).message}`, { cause: error });
-    }
-    try {
-      return new SafetensorsFile(path, handle, await readEntries(path, handle));
-    } catch (error) {
-      await handle.close();
-      throw error;
-    }
-  }
-
-  get names(): string[] {
-    return [...this.entries.keys()];
-  }
-
-  /** The shape of a tensor, or undefined when the file doesn't hold it. */
-  shapeOf(name: string): readonly number[] | undefined {
-    return this.entries.get(name)?.shape;
-  }
-
-  /**
-   * Reads a tensor as float32 into `target`.
-   * @throws ModelError naming the tensor when it is missing or has another shape.
-   */
-  async readInto(name: string, shape: readonly number[], target: Float32Array): Promise<void> {
-    const entry = this.entries.get(name);
-    if (entry === undefined) throw new ModelError(`${this.path}: tensor ${name} is missing`);
-    if (entry.shape.join() !== shape.join()) {
-      throw new ModelError(`${this.path}: tensor ${name} has shape [${entry.shape.join(", ")}], expected [${shape.join(", ")}]`);
-    }
-    const bytes = new Uint8Array(entry.bytes);
-    await readFully(this.path, this.handle, bytes, entry.begin, `tensor ${name}`);
-    decode(bytes, entry.format, target);
-  }
-
-  async close(): Promise<void> {
-    await this.handle.close();
+  static open(path: string): Promise<SafetensorsFile> {
+    return openTensorFile(path, async (handle) => new SafetensorsFile(path, handle, await readEntries(path, handle)));
   }
 }
 
@@ -116,16 +63,7 @@ async function writeFully(handle: FileHandle, bytes: Uint8Array): Promise<void> 
   while (written < bytes.length) written += (await handle.write(bytes, written, bytes.length - written)).bytesWritten;
 }
 
-async function readFully(path: string, handle: FileHandle, target: Uint8Array, position: number, what: string): Promise<void> {
-  let done = 0;
-  while (done < target.length) {
-    const { bytesRead } = await handle.read(target, done, target.length - done, position + done);
-    if (bytesRead === 0) throw new ModelError(`${path}: ${what} is truncated: ${done} of ${target.length} bytes`);
-    done += bytesRead;
-  }
-}
-
-async function readEntries(path: string, handle: FileHandle): Promise<Map<string, Entry>> {
+async function readEntries(path: string, handle: FileHandle): Promise<Map<string, TensorEntry>> {
   const fileBytes = (await handle.stat()).size;
   const prefix = new Uint8Array(8);
   await readFully(path, handle, prefix, 0, "header length");
@@ -143,14 +81,14 @@ async function readEntries(path: string, handle: FileHandle): Promise<Map<string
   } catch (error) {
     throw new ModelError(`${path}: the safetensors header is not JSON: ${(error as Error).message}`, { cause: error });
   }
-  const entries = new Map<string, Entry>();
+  const entries = new Map<string, TensorEntry>();
   for (const [name, value] of Object.entries(json as Record<string, unknown>)) {
     if (name !== "__metadata__") entries.set(name, readEntry(path, name, value, 8 + headerBytes, fileBytes));
   }
   return entries;
 }
 
-function readEntry(path: string, name: string, value: unknown, dataStart: number, fileBytes: number): Entry {
+function readEntry(path: string, name: string, value: unknown, dataStart: number, fileBytes: number): TensorEntry {
   const { dtype, shape, data_offsets: offsets } = (value ?? {}) as { dtype?: unknown; shape?: unknown; data_offsets?: unknown };
   const natural = (items: unknown): items is number[] =>
     Array.isArray(items) && items.every((item) => Number.isSafeInteger(item) && item >= 0);
@@ -173,10 +111,10 @@ function readEntry(path: string, name: string, value: unknown, dataStart: number
   if (dataStart + end > fileBytes) {
     throw new ModelError(`${path} is truncated: tensor ${name} ends at byte ${dataStart + end}, the file has ${fileBytes} bytes`);
   }
-  return { format, shape, begin: dataStart + begin, bytes: expected };
+  return { shape, begin: dataStart + begin, bytes: expected, decode: (source, target) => decode(source, format, target) };
 }
 
-function decode(bytes: Uint8Array, format: ElementFormat, target: Float32Array): void {
+function decode(bytes: Uint8Array<ArrayBuffer>, format: ElementFormat, target: Float32Array): void {
   if (format === "F32") {
     target.set(new Float32Array(bytes.buffer));
     return;
