@@ -6,6 +6,7 @@ import { ConfigError } from "../errors.ts";
 import { writeJsonAtomically } from "../files/json-file.ts";
 import { learnMerges } from "./bpe-merges.ts";
 import { byteAlphabet } from "./byte-alphabet.ts";
+import { addedToken, bpeModel, byteLevel } from "./tokenizer-json.ts";
 
 /** A piece that is always exactly one token, whatever the merges say. */
 export interface AddedPiece {
@@ -90,31 +91,12 @@ function tokenizerJson(options: BpeTrainerOptions, symbols: readonly string[], m
     version: "1.0",
     truncation: null,
     padding: null,
-    added_tokens: pieces.map((piece, id) => ({
-      id,
-      content: piece.content,
-      single_word: false,
-      lstrip: false,
-      rstrip: false,
-      normalized: false,
-      special: piece.special ?? false,
-    })),
+    added_tokens: pieces.map((piece, id) => addedToken(id, piece.content, piece.special ?? false)),
     normalizer: options.fold ? { type: "Sequence", normalizers: [{ type: "NFD" }, { type: "StripAccents" }, { type: "Lowercase" }] } : null,
-    pre_tokenizer: { type: "ByteLevel", add_prefix_space: options.addPrefixSpace ?? true, trim_offsets: true, use_regex: true },
+    pre_tokenizer: byteLevel(options.addPrefixSpace ?? true),
     post_processor: null,
-    decoder: { type: "ByteLevel", add_prefix_space: options.addPrefixSpace ?? true, trim_offsets: true, use_regex: true },
-    model: {
-      type: "BPE",
-      dropout: null,
-      unk_token: null,
-      continuing_subword_prefix: null,
-      end_of_word_suffix: null,
-      fuse_unk: false,
-      byte_fallback: false,
-      ignore_merges: false,
-      vocab: vocabulary,
-      merges,
-    },
+    decoder: byteLevel(options.addPrefixSpace ?? true),
+    model: bpeModel(vocabulary, merges),
   };
 }
 

@@ -1,4 +1,5 @@
 import { ModelError } from "../../errors.ts";
+import { addedToken, bpeModel, byteLevel } from "../tokenizer-json.ts";
 import type { GgufFile } from "./gguf-file.ts";
 
 /** What `tokenizer.json` and `tokenizer_config.json` of the model's Hugging Face folder would hold. */
@@ -7,7 +8,6 @@ export interface GgufTokenizer {
   readonly tokenizerConfig: Record<string, unknown>;
 }
 
-const byteLevel = (useRegex: boolean) => ({ type: "ByteLevel", add_prefix_space: false, trim_offsets: true, use_regex: useRegex });
 const split = (pattern: string) => ({ type: "Split", pattern: { Regex: pattern }, behavior: "Isolated", invert: false });
 const sequence = (...steps: object[]) => ({ type: "Sequence", pretokenizers: steps });
 const wordPattern = (digits: string) =>
@@ -15,10 +15,10 @@ const wordPattern = (digits: string) =>
 
 /** How text is split before merging, by `tokenizer.ggml.pre`. */
 const splitters: Readonly<Record<string, { readonly normalizer?: object; readonly splitter: object; readonly ignoreMerges?: boolean }>> = {
-  "gpt-2": { splitter: byteLevel(true) },
-  smollm: { splitter: sequence({ type: "Digits", individual_digits: true }, byteLevel(true)) },
-  qwen2: { normalizer: { type: "NFC" }, splitter: sequence(split(wordPattern("")), byteLevel(false)) },
-  "llama-bpe": { splitter: sequence(split(wordPattern("{1,3}")), byteLevel(false)), ignoreMerges: true },
+  "gpt-2": { splitter: byteLevel(false) },
+  smollm: { splitter: sequence({ type: "Digits", individual_digits: true }, byteLevel(false)) },
+  qwen2: { normalizer: { type: "NFC" }, splitter: sequence(split(wordPattern("")), byteLevel(false, false)) },
+  "llama-bpe": { splitter: sequence(split(wordPattern("{1,3}")), byteLevel(false, false)), ignoreMerges: true },
 };
 
 /** Values of `tokenizer.ggml.token_type`. */
@@ -49,7 +49,7 @@ export function ggufTokenizer({ metadata, path }: GgufFile): GgufTokenizer {
   const addedTokens = tokens.flatMap((content, id) => {
     const special = types[id] === controlToken;
     if (!special && types[id] !== userToken) return [];
-    return [{ id, content, special, single_word: false, lstrip: false, rstrip: false, normalized: false }];
+    return [addedToken(id, content, special)];
   });
   const named = (key: string): string | undefined => {
     const id = metadata.get(`tokenizer.ggml.${key}_token_id`);
@@ -63,19 +63,8 @@ export function ggufTokenizer({ metadata, path }: GgufFile): GgufTokenizer {
     normalizer: chosen.normalizer ?? null,
     pre_tokenizer: chosen.splitter,
     post_processor: null,
-    decoder: { type: "ByteLevel", add_prefix_space: true, trim_offsets: true, use_regex: true },
-    model: {
-      type: "BPE",
-      dropout: null,
-      unk_token: null,
-      continuing_subword_prefix: null,
-      end_of_word_suffix: null,
-      fuse_unk: false,
-      byte_fallback: false,
-      ignore_merges: chosen.ignoreMerges ?? false,
-      vocab: Object.fromEntries(tokens.map((token, id) => [token, id])),
-      merges: strings("tokenizer.ggml.merges"),
-    },
+    decoder: byteLevel(true),
+    model: bpeModel(Object.fromEntries(tokens.map((token, id) => [token, id])), strings("tokenizer.ggml.merges"), chosen.ignoreMerges),
   };
   const template = metadata.get("tokenizer.chat_template");
   const tokenizerConfig = {
