@@ -20,7 +20,7 @@ const concreteEngines = /^engine\/(embedded|endpoint)\//;
 const units: readonly Unit[] = [
   // The contracts: interfaces and data only, open to every ring from 1 up.
   { pattern: /^engine\/engine\.ts$/, ring: 0.5 },
-  { pattern: /^(types|errors|rng|text|evenly-spaced)\.ts$|^text\//, ring: 0 },
+  { pattern: /^(types|errors|rng|text|evenly-spaced|json-values)\.ts$|^text\//, ring: 0 },
   // Pure, although they stand beside the loops that use them.
   { pattern: /^agent\/parse-turn\.ts$/, ring: 1 },
   { pattern: /^ranker\/parse-ranking\.ts$/, ring: 1 },

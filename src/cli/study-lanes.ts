@@ -1,6 +1,7 @@
 /** Runs a study's jobs side by side, each in a process of its own, so that every job has its cores and its memory to itself. */
 import { type ChildProcess, fork } from "node:child_process";
 import { fileURLToPath } from "node:url";
+import { linkedAbort } from "../endpoint/linked-abort.ts";
 import type { ChildMessage, ParentMessage, StudyJob } from "./study-child.ts";
 
 /** How one job ended. */
@@ -27,7 +28,8 @@ export async function runLanes(jobs: readonly StudyJob[], options: LaneOptions):
   const queue = jobs.slice();
   const outcomes = new Map<StudyJob, JobOutcome>();
   const failure = new AbortController();
-  const signal = AbortSignal.any([options.signal, failure.signal]);
+  const { controller, unlink } = linkedAbort([options.signal, failure.signal]);
+  const { signal } = controller;
   const memory = new Map<StudyJob, number>();
   let peakMemoryBytes = 0;
   const remember = (job: StudyJob, bytes: number) => {
@@ -52,6 +54,7 @@ export async function runLanes(jobs: readonly StudyJob[], options: LaneOptions):
     }
   };
   await Promise.all(Array.from({ length: options.lanes }, lane));
+  unlink();
   return { outcomes, peakMemoryBytes };
 }
 

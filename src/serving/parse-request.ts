@@ -1,3 +1,4 @@
+import { isRecord, shown } from "../json-values.ts";
 import type { RetrieveRequest } from "../retrieval/wire/retrieve-wire.ts";
 
 /** What a request may ask for. */
@@ -57,16 +58,6 @@ function readObject(body: Uint8Array): Readonly<Record<string, unknown>> {
     const reason = error instanceof SyntaxError ? error.message : "it is not UTF-8 text";
     throw new BadRequestError(`the body is not JSON: ${reason}`, { cause: error });
   }
-  if (typeof value === "object" && value !== null && !Array.isArray(value)) return value as Readonly<Record<string, unknown>>;
+  if (isRecord(value)) return value;
   throw new BadRequestError(`expected an object, e.g. {"queries": ["..."], "topk": 3, "return_scores": true}, got ${shown(value)}`);
-}
-
-function shown(value: unknown): string {
-  let text: string;
-  try {
-    text = JSON.stringify(value) ?? "nothing";
-  } catch {
-    return "a deeply nested value";
-  }
-  return text.length > 80 ? `${text.slice(0, 80)}...` : text;
 }

@@ -1,5 +1,6 @@
 import { ConfigError, DataError } from "../errors.ts";
-import { jsonLines, shown } from "../retrieval/corpus/json-lines.ts";
+import { shown } from "../json-values.ts";
+import { jsonLines } from "../retrieval/corpus/json-lines.ts";
 import { Rng } from "../rng.ts";
 import type { Question } from "../types.ts";
 

@@ -1,5 +1,6 @@
 /** Which decoder models the engine runs, how their `config.json` is read and written, and which tensors they have. */
 import { ModelError } from "../../errors.ts";
+import { isRecord } from "../../json-values.ts";
 
 /** Architectures by their `model_type` in config.json. */
 export const supportedArchitectures = ["llama", "mistral", "qwen2", "qwen3"] as const;
@@ -47,8 +48,6 @@ export interface ParameterSpec {
   readonly shape: readonly number[];
   readonly kind: ParameterKind;
 }
-
-const isRecord = (value: unknown): value is Record<string, unknown> => typeof value === "object" && value !== null && !Array.isArray(value);
 
 /** Reads the fields of one config.json; every error names the file, the field and its value. */
 class ConfigReader {

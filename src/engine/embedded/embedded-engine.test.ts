@@ -107,7 +107,7 @@ describe("the thread", () => {
   it("rejects everything when it dies", async () => {
     const engine = await createEmbeddedEngine(fresh);
     // Not a call the worker knows: reading its fields throws outside of any call's own error handling.
-    const { worker } = (engine as unknown as { thread: { worker: { postMessage(message: unknown): void } } }).thread;
+    const { worker } = (engine as unknown as { thread: { calls: { worker: { postMessage(message: unknown): void } } } }).thread.calls;
     const sampled = engine.sample({ promptTokenIds: [1], samples: 500, maxTokens: 90, seed: 1 });
     worker.postMessage(null);
     await expect(sampled).rejects.toThrow(InfrastructureError);

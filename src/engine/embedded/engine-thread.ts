@@ -1,50 +1,22 @@
 /** A worker thread with one model in it, and the calls that wait for it. */
-import type { Worker } from "node:worker_threads";
-import { InfrastructureError } from "../../errors.ts";
-import { fromPlainError } from "../../threads/plain-error.ts";
 import { startWorker } from "../../threads/start-worker.ts";
+import { WorkerCalls } from "../../threads/worker-calls.ts";
 import type { ModelShape } from "./architecture.ts";
 import type { EmbeddedEngineOptions, PolicyOptions } from "./engine-core.ts";
-import { type CallBody, firstPolicy, type WorkerAnswer, type WorkerCall } from "./worker-protocol.ts";
-
-interface PendingCall {
-  readonly policy: number;
-  readonly resolve: (value: unknown) => void;
-  readonly reject: (error: Error) => void;
-}
+import { type CallBody, firstPolicy } from "./worker-protocol.ts";
 
 /** Serves one or several policies over the same weights, their calls in the order in which they are made. */
 export class EngineThread {
-  private readonly pending = new Map<number, PendingCall>();
   private readonly policies = new Set<number>([firstPolicy]);
-  private lastId = 0;
   private lastPolicy = firstPolicy;
-  /** Why no call can be served any more. */
-  private ended: Error | undefined;
-  private exited = false;
 
-  private constructor(private readonly worker: Worker) {
-    worker.on("message", (answer: WorkerAnswer) => this.settle(answer));
-    worker.on("error", (error) =>
-      this.end(new InfrastructureError(`the embedded engine's thread failed: ${error.message}`, { cause: error })),
-    );
-    worker.on("exit", (code) => {
-      this.exited = true;
-      this.end(new InfrastructureError(`the embedded engine's thread ended unexpectedly (exit code ${code})`));
-    });
-  }
+  private constructor(private readonly calls: WorkerCalls) {}
 
   /** Starts a thread and loads or makes its model. @throws What making the model throws. */
   static async start(options: EmbeddedEngineOptions): Promise<{ readonly thread: EngineThread; readonly shape: ModelShape }> {
-    const thread = new EngineThread(startWorker(import.meta.url, "worker", options));
-    try {
-      // The worker answers its own creation as call 0.
-      const shape = await new Promise((resolve, reject) => thread.pending.set(0, { policy: firstPolicy, resolve, reject }));
-      return { thread, shape: shape as ModelShape };
-    } catch (error) {
-      await thread.worker.terminate();
-      throw error;
-    }
+    const calls = new WorkerCalls(startWorker(import.meta.url, "worker", options), "the embedded engine's thread");
+    const shape = (await calls.started()) as ModelShape;
+    return { thread: new EngineThread(calls), shape };
   }
 
   /** A further policy over the frozen weights. @throws ConfigError when they aren't frozen; ModelError for an unusable adapter. */
@@ -57,53 +29,19 @@ export class EngineThread {
 
   /** Sends a call and waits for its answer. */
   post(policy: number, call: CallBody): Promise<unknown> {
-    return new Promise((resolve, reject) => {
-      if (this.ended) return reject(this.ended);
-      const id = ++this.lastId;
-      this.pending.set(id, { policy, resolve, reject });
-      // The process stays alive for the worker only while something is awaited.
-      this.worker.ref();
-      this.worker.postMessage({ id, policy, ...call } satisfies WorkerCall);
+    return this.calls.call({ policy, ...call }, policy);
+  }
+
+  /** Rejects a policy's calls at once and frees it once the call under way is done; the last one takes the thread with it. */
+  async removePolicy(policy: number, reason: Error): Promise<void> {
+    this.calls.reject(policy, reason);
+    this.policies.delete(policy);
+    if (this.policies.size === 0 || this.calls.ended) return this.calls.close({ policy, method: "end" } satisfies LastCall, reason);
+    await this.post(policy, { method: "closePolicy" }).catch((error) => {
+      // The last policy was closed meanwhile: the thread has ended with all that was in it.
+      if (this.calls.ended === undefined) throw error;
     });
   }
-
-  /**
-   * Rejects a policy's calls at once and frees it once the call under way is done; the last one takes the thread with it: onnxruntime brings
-   * the whole process down when its thread is terminated within a call.
-   */
-  async removePolicy(policy: number, reason: Error): Promise<void> {
-    for (const [id, call] of this.pending) {
-      if (call.policy !== policy) continue;
-      this.pending.delete(id);
-      call.reject(reason);
-    }
-    this.policies.delete(policy);
-    if (this.policies.size > 0 && this.ended === undefined) {
-      await this.post(policy, { method: "closePolicy" }).catch((error) => {
-        // The last policy was closed meanwhile: the thread has ended with all that was in it.
-        if (this.ended === undefined) throw error;
-      });
-      return;
-    }
-    this.end(reason);
-    if (this.exited) return;
-    this.worker.ref();
-    const exit = new Promise((resolve) => this.worker.once("exit", resolve));
-    this.worker.postMessage({ id: ++this.lastId, policy, method: "end" } satisfies WorkerCall);
-    await exit;
-  }
-
-  private settle(answer: WorkerAnswer): void {
-    const call = this.pending.get(answer.id);
-    this.pending.delete(answer.id);
-    if (this.pending.size === 0 && !this.ended) this.worker.unref();
-    if ("error" in answer) call?.reject(fromPlainError(answer.error));
-    else call?.resolve(answer.value);
-  }
-
-  private end(reason: Error): void {
-    this.ended ??= reason;
-    for (const call of this.pending.values()) call.reject(this.ended);
-    this.pending.clear();
-  }
 }
+
+type LastCall = { readonly policy: number; readonly method: "end" };

@@ -41,8 +41,5 @@ export type CallBody =
 /** A call to the worker; its answer has the same id. */
 export type WorkerCall = { readonly id: number; readonly policy: number } & CallBody;
 
-/** The worker's messages; the first one answers call 0, its own creation, with the model's shape. */
-export type WorkerAnswer = { readonly id: number; readonly value: unknown } | { readonly id: number; readonly error: PlainError };
-
 /** How one sample request of a batch ended. */
 export type PlainOutcome = { readonly outputs: SampledTokens[] } | { readonly error: PlainError };

@@ -1,14 +1,15 @@
 /** The worker thread's side: owns the model and its policies, serves one call after the other. */
 import { parentPort, workerData } from "node:worker_threads";
 import { toPlainError } from "../../threads/plain-error.ts";
+import type { WorkerCallAnswer } from "../../threads/worker-calls.ts";
 import { EmbeddedEngineCore } from "./engine-core.ts";
 import type { SamplerRequest } from "./sampling-sequence.ts";
-import { type CallBody, firstPolicy, type PlainOutcome, type WorkerAnswer, type WorkerCall, type WorkerData } from "./worker-protocol.ts";
+import { type CallBody, firstPolicy, type PlainOutcome, type WorkerCall, type WorkerData } from "./worker-protocol.ts";
 
 const port = parentPort;
 if (port === null) throw new Error("worker.ts runs in a worker thread: use createEmbeddedEngine");
 
-const answer = (message: WorkerAnswer) => port.postMessage(message);
+const answer = (message: WorkerCallAnswer) => port.postMessage(message);
 const policies = new Map<number, EmbeddedEngineCore>();
 
 /** The end of the call before: calls must not overlap. */

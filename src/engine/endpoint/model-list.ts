@@ -1,5 +1,5 @@
-import { isRecord, shown } from "../../endpoint/answer-values.ts";
 import { MalformedAnswerError } from "../../endpoint/endpoint-failure.ts";
+import { isRecord, shown } from "../../json-values.ts";
 
 /** A model that a server offers. */
 export interface OfferedModel {

@@ -1,6 +1,7 @@
 /** Reads the answers of `/v1/completions` and `/v1/chat/completions`, with what the well-known servers add to them. */
-import { isRecord, shown } from "../../endpoint/answer-values.ts";
+
 import { MalformedAnswerError } from "../../endpoint/endpoint-failure.ts";
+import { isRecord, shown } from "../../json-values.ts";
 
 /** One output as a server told of it. */
 export interface ServerOutput {

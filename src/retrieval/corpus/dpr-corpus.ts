@@ -1,6 +1,7 @@
 import { DataError } from "../../errors.ts";
+import { shown } from "../../json-values.ts";
 import { type Entries, type Entry, idFields, textFields, toEntry } from "./entry.ts";
-import { isBlank, shown } from "./json-lines.ts";
+import { isBlank } from "./json-lines.ts";
 import { textLines } from "./text-lines.ts";
 
 /** The columns of a file without a header, as DPR's `psgs_w100.tsv` has them. */

@@ -1,5 +1,5 @@
+import { shown } from "../../json-values.ts";
 import type { Place } from "./corpus-stream.ts";
-import { shown } from "./json-lines.ts";
 
 /** Why a passage at `place` can't be used whose id was given to the one at `earlier` before. */
 export function duplicateReason(id: string, earlier: Place, place: Place): string {

@@ -1,5 +1,5 @@
+import { shown } from "../../json-values.ts";
 import type { Place, PlacedDocument, SkippedPassage } from "./corpus-stream.ts";
-import { shown } from "./json-lines.ts";
 
 /** What a reader makes of one record: a passage, or why it is none. */
 export type Entry = PlacedDocument | SkippedPassage;

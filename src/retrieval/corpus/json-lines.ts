@@ -1,11 +1,12 @@
 import { DataError } from "../../errors.ts";
+import { isRecord, shown } from "../../json-values.ts";
 import { type TextLine, textLines } from "./text-lines.ts";
 
 /**
  * The objects of a JSONL file with their line numbers (from 1), blank lines skipped, read as a stream; gzip and Zstandard archives too.
  * @throws DataError when the file can't be read or a line is not a JSON object.
  */
-export async function* jsonLines(file: string): AsyncGenerator<{ line: number; value: Record<string, unknown> }> {
+export async function* jsonLines(file: string): AsyncGenerator<{ line: number; value: Readonly<Record<string, unknown>> }> {
   for await (const lines of textLines(file)) {
     for (const textLine of lines) {
       if (isBlank(textLine)) continue;
@@ -23,20 +24,12 @@ export function isBlank(line: TextLine): boolean {
 }
 
 /** The object that a line of JSON holds, or why there is none. */
-export function objectOf(text: string): { readonly value: Record<string, unknown> } | { readonly fault: string } {
+export function objectOf(text: string): { readonly value: Readonly<Record<string, unknown>> } | { readonly fault: string } {
   let value: unknown;
   try {
     value = JSON.parse(text);
   } catch (error) {
     return { fault: `not valid JSON (${(error as Error).message}): one JSON object a line is expected` };
   }
-  if (typeof value !== "object" || value === null || Array.isArray(value)) return { fault: `expected a JSON object, got ${shown(value)}` };
-  return { value: value as Record<string, unknown> };
-}
-
-/** A value as an error message shows it: its JSON, shortened. */
-export function shown(value: unknown): string {
-  const text =
-    value === undefined ? "nothing" : JSON.stringify(value, (_, inner: unknown) => (typeof inner === "bigint" ? String(inner) : inner));
-  return text.length > 60 ? `${text.slice(0, 57)}...` : text;
+  return isRecord(value) ? { value } : { fault: `expected a JSON object, got ${shown(value, 60)}` };
 }

@@ -1,6 +1,5 @@
 /** What crosses the thread between OnnxEmbedder and its worker: plain data only. */
-import type { PlainError } from "../../threads/plain-error.ts";
-import type { EncodedTexts, EncoderResources } from "./encoder.ts";
+import type { EncoderResources } from "./encoder.ts";
 import type { EncoderSettings } from "./encoder-folder.ts";
 
 /** Handed to the worker when it starts. */
@@ -9,12 +8,11 @@ export interface EncoderWorkerData {
   readonly resources: EncoderResources;
 }
 
-/** A call to the worker. Its answer has the same id. */
+/** A call to the worker; it gets an id, which its answer has too. */
 export type EncoderCall =
   /** The last call: the thread ends once those before it are done. */
-  | { readonly id: number; readonly end: true }
+  | { readonly end: true }
   | {
-      readonly id: number;
       readonly end?: false;
       readonly texts: readonly string[];
       /** One Int32: not 0 once the call is aborted. Shared, so that a busy worker sees it. */
@@ -27,8 +25,3 @@ export interface OpenedEncoder {
   /** Whether pooling is the graph's. */
   readonly pooled: boolean;
 }
-
-/** The worker's messages; the first one, of id 0, tells how opening the model went. */
-export type EncoderAnswer =
-  | { readonly id: number; readonly value: OpenedEncoder | EncodedTexts }
-  | { readonly id: number; readonly error: PlainError };

@@ -1,23 +1,24 @@
 /** The worker thread's side of OnnxEmbedder: owns the model, serves one call after the other. */
 import { parentPort, workerData } from "node:worker_threads";
 import { toPlainError } from "../../threads/plain-error.ts";
+import type { WorkerCallAnswer } from "../../threads/worker-calls.ts";
 import { Encoder } from "./encoder.ts";
-import type { EncoderAnswer, EncoderCall, EncoderWorkerData } from "./encoder-messages.ts";
+import type { EncoderCall, EncoderWorkerData, OpenedEncoder } from "./encoder-messages.ts";
 
 const port = parentPort;
 if (port === null) throw new Error("encoder-worker.ts runs in a worker thread: use openOnnxEmbedder");
 
-const answer = (message: EncoderAnswer, transferred: ArrayBuffer[] = []) => port.postMessage(message, transferred);
+const answer = (message: WorkerCallAnswer, transferred: ArrayBuffer[] = []) => port.postMessage(message, transferred);
 const { settings, resources } = workerData as EncoderWorkerData;
 
 const opening = Encoder.open(settings, resources);
 /** The end of the call before. */
 let previous: Promise<unknown> = opening.then(
-  ({ dimensions, pooled }) => answer({ id: 0, value: { dimensions, pooled } }),
+  ({ dimensions, pooled }) => answer({ id: 0, value: { dimensions, pooled } satisfies OpenedEncoder }),
   (error: unknown) => answer({ id: 0, error: toPlainError(error) }),
 );
 
-port.on("message", (call: EncoderCall) => {
+port.on("message", (call: EncoderCall & { readonly id: number }) => {
   previous = previous.then(async () => {
     if (call.end) process.exit();
     try {

@@ -1,6 +1,7 @@
 /** Reads the answer of an OpenAI-compatible `/v1/embeddings`. */
-import { isRecord, shown } from "../../endpoint/answer-values.ts";
+
 import { MalformedAnswerError } from "../../endpoint/endpoint-failure.ts";
+import { isRecord, shown } from "../../json-values.ts";
 
 /**
  * The vectors of an answer, ordered by `index` (by position where no item has one); lists of numbers or base64 of little-endian float32.

@@ -1,14 +1,14 @@
-import type { Worker } from "node:worker_threads";
 import type { EmbedderConfig } from "../../config.ts";
+import { linkedAbort } from "../../endpoint/linked-abort.ts";
 import { InfrastructureError } from "../../errors.ts";
-import { fromPlainError } from "../../threads/plain-error.ts";
 import { startWorker } from "../../threads/start-worker.ts";
+import { WorkerCalls } from "../../threads/worker-calls.ts";
 import type { Embedder, EmbedderIdentity } from "./embedder.ts";
 import type { EncodedTexts } from "./encoder.ts";
 import { prefixed } from "./encoder-families.ts";
 import { encoderFingerprint } from "./encoder-fingerprint.ts";
 import { type EncoderSettings, readEncoderFolder } from "./encoder-folder.ts";
-import type { EncoderAnswer, EncoderCall, EncoderWorkerData, OpenedEncoder } from "./encoder-messages.ts";
+import type { EncoderCall, EncoderWorkerData, OpenedEncoder } from "./encoder-messages.ts";
 
 /**
  * An encoder of the Hugging Face layout (E5, BGE, GTE, MiniLM, ...), run by onnxruntime in a worker thread.
@@ -19,28 +19,13 @@ export async function openOnnxEmbedder(config: EmbedderConfig, folder: string): 
   const settings = await readEncoderFolder(folder, config);
   const resources = { threads: config.threads, batchTokens: config.batchTokens };
   const worker = startWorker(import.meta.url, "encoder-worker", { settings, resources } satisfies EncoderWorkerData);
-  const [opened, fingerprint] = await Promise.allSettled([opening(worker), encoderFingerprint(settings)]);
+  const calls = new WorkerCalls(worker, "the encoder's thread");
+  const [opened, fingerprint] = await Promise.allSettled([calls.started(), encoderFingerprint(settings)]);
   if (opened.status === "fulfilled" && fingerprint.status === "fulfilled") {
-    return new OnnxEmbedder(worker, settings, opened.value, fingerprint.value);
+    return new OnnxEmbedder(calls, settings, opened.value as OpenedEncoder, fingerprint.value);
   }
   await worker.terminate();
   throw opened.status === "rejected" ? opened.reason : (fingerprint as PromiseRejectedResult).reason;
-}
-
-/** What the worker found, once its model is open. */
-function opening(worker: Worker): Promise<OpenedEncoder> {
-  return new Promise((resolve, reject) => {
-    worker.once("message", (answer: EncoderAnswer) =>
-      "error" in answer ? reject(fromPlainError(answer.error)) : resolve(answer.value as OpenedEncoder),
-    );
-    worker.once("error", reject);
-    worker.once("exit", (code) => reject(new InfrastructureError(`the encoder's thread ended while it started (exit code ${code})`)));
-  });
-}
-
-interface PendingCall {
-  readonly resolve: (value: EncodedTexts) => void;
-  readonly reject: (error: Error) => void;
 }
 
 /** See `openOnnxEmbedder`. Calls are served in the order in which they are made. */
@@ -48,17 +33,12 @@ class OnnxEmbedder implements Embedder {
   readonly name: string;
   readonly dimensions: number;
   readonly identity: EmbedderIdentity;
-  private readonly pending = new Map<number, PendingCall>();
   /** Abort flags of the calls under way. */
   private readonly flags = new Set<Int32Array>();
   private cut = 0;
-  private lastId = 0;
-  /** Why no call can be served any more. */
-  private ended: Error | undefined;
-  private exited = false;
 
   constructor(
-    private readonly worker: Worker,
+    private readonly calls: WorkerCalls,
     settings: EncoderSettings,
     { dimensions, pooled }: OpenedEncoder,
     fingerprint: string,
@@ -68,13 +48,6 @@ class OnnxEmbedder implements Embedder {
     this.dimensions = dimensions;
     const shared = { kind: "onnx", model, dimensions, queryPrefix, documentPrefix, normalize, maxTokens, fingerprint } as const;
     this.identity = { ...shared, pooling: pooled ? "none" : pooling };
-    worker.on("message", (answer: EncoderAnswer) => this.settle(answer));
-    worker.on("error", (error) => this.end(new InfrastructureError(`the encoder's thread failed: ${error.message}`, { cause: error })));
-    worker.on("exit", (code) => {
-      this.exited = true;
-      this.end(new InfrastructureError(`the encoder's thread ended unexpectedly (exit code ${code})`));
-    });
-    worker.unref();
   }
 
   embedQueries(texts: readonly string[], signal?: AbortSignal): Promise<Float32Array[]> {
@@ -92,12 +65,7 @@ class OnnxEmbedder implements Embedder {
   /** Calls under way are given up between two passes: onnxruntime brings the process down when its thread is terminated within one. */
   async close(): Promise<void> {
     for (const flag of this.flags) Atomics.store(flag, 0, 1);
-    this.end(new InfrastructureError("the embedder was closed"));
-    if (this.exited) return;
-    this.worker.ref();
-    const exit = new Promise((resolve) => this.worker.once("exit", resolve));
-    this.worker.postMessage({ id: ++this.lastId, end: true } satisfies EncoderCall);
-    await exit;
+    await this.calls.close({ end: true } satisfies EncoderCall, new InfrastructureError("the embedder was closed"));
   }
 
   private async embed(texts: readonly string[], prefix: string, signal: AbortSignal | undefined): Promise<Float32Array[]> {
@@ -113,47 +81,25 @@ class OnnxEmbedder implements Embedder {
     return texts.map((_, row) => vectors.slice(row * this.dimensions, (row + 1) * this.dimensions));
   }
 
-  private call(texts: readonly string[], flag: Int32Array<SharedArrayBuffer>, signal: AbortSignal | undefined): Promise<EncodedTexts> {
-    return new Promise<EncodedTexts>((resolve, reject) => {
-      if (this.ended) return reject(this.ended);
-      const id = ++this.lastId;
-      const abort = () => {
+  private async call(
+    texts: readonly string[],
+    flag: Int32Array<SharedArrayBuffer>,
+    signal: AbortSignal | undefined,
+  ): Promise<EncodedTexts> {
+    const { controller, unlink } = linkedAbort([signal]);
+    const aborted = new Promise<never>((_, reject) => {
+      controller.signal.addEventListener("abort", () => {
         Atomics.store(flag, 0, 1);
-        reject(signal?.reason as Error);
-      };
-      const finish = () => {
-        this.flags.delete(flag);
-        signal?.removeEventListener("abort", abort);
-      };
-      this.flags.add(flag);
-      this.pending.set(id, {
-        resolve: (value) => {
-          finish();
-          resolve(value);
-        },
-        reject: (error) => {
-          finish();
-          reject(error);
-        },
+        reject(controller.signal.reason as Error);
       });
-      signal?.addEventListener("abort", abort, { once: true });
-      // The process stays alive for the worker only while something is awaited.
-      this.worker.ref();
-      this.worker.postMessage({ id, texts, aborted: flag.buffer } satisfies EncoderCall);
     });
-  }
-
-  private settle(answer: EncoderAnswer): void {
-    const call = this.pending.get(answer.id);
-    this.pending.delete(answer.id);
-    if (this.pending.size === 0 && !this.ended) this.worker.unref();
-    if ("error" in answer) call?.reject(fromPlainError(answer.error));
-    else call?.resolve(answer.value as EncodedTexts);
-  }
-
-  private end(reason: Error): void {
-    this.ended ??= reason;
-    for (const call of this.pending.values()) call.reject(this.ended);
-    this.pending.clear();
+    this.flags.add(flag);
+    try {
+      const answer = this.calls.call({ texts, aborted: flag.buffer } satisfies EncoderCall);
+      return (await Promise.race([answer, aborted])) as EncodedTexts;
+    } finally {
+      this.flags.delete(flag);
+      unlink();
+    }
   }
 }

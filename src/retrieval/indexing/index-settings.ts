@@ -1,6 +1,7 @@
 /** What a configuration asks of an index, what an index is, and whether the two agree. */
 import type { EmbedderConfig, RetrievalConfig } from "../../config.ts";
 import { ConfigError } from "../../errors.ts";
+import { isRecord } from "../../json-values.ts";
 import type { EmbedderIdentity } from "../embedding/embedder.ts";
 import type { EmbedderSettings, IndexManifest, VectorSettings } from "./manifest.ts";
 
@@ -125,10 +126,6 @@ function mismatch(folder: string, problems: readonly string[]): ConfigError {
 
 function shown(value: unknown): string {
   return value === undefined ? "none" : typeof value === "string" && !/^$|\s/.test(value) ? value : JSON.stringify(value);
-}
-
-function isRecord(value: unknown): value is Record<string, unknown> {
-  return typeof value === "object" && value !== null && !Array.isArray(value);
 }
 
 /** Without the entries that are undefined. */

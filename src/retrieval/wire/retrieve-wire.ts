@@ -3,8 +3,8 @@
  * A passage's `contents` has the title in double quotes as its first line, the text below it.
  */
 import { createHash } from "node:crypto";
-import { isRecord, shown } from "../../endpoint/answer-values.ts";
 import { MalformedAnswerError } from "../../endpoint/endpoint-failure.ts";
+import { isRecord, shown } from "../../json-values.ts";
 import type { Candidate, Document } from "../../types.ts";
 import { splitContents } from "../corpus/entry.ts";
 
