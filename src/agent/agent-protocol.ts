@@ -67,8 +67,8 @@ function stops(renderer: Renderer, tags: ProtocolTags): AgentProtocol["stop"] {
   return { tokenIds: [...new Set(tokenIds)], strings };
 }
 
-/** The documents' passages, together at most `characters` long; documents beyond that are not shown. */
-function cutDocuments(documents: readonly Document[], characters: number): Document[] {
+/** The documents as an observation shows them: passages as `text`, together at most `characters` long; documents beyond that are not shown. */
+export function cutDocuments(documents: readonly Document[], characters: number): Document[] {
   let room = characters;
   return documents.flatMap((document) => {
     if (room <= 0) return [];

@@ -23,6 +23,10 @@ interface CommandGroup {
 const commands: Readonly<Record<string, CommandEntry | CommandGroup>> = {
   init: { about: "write a commented configuration for your case", load: async () => (await import("./init.ts")).init },
   study: { about: "train and evaluate the four systems, write the report", load: async () => (await import("./study.ts")).study },
+  "warm-start": {
+    about: "teach a model the formats by demonstrations, before training",
+    load: async () => (await import("./warm-start.ts")).warmStartCommand,
+  },
   train: { about: "train one system", load: async () => (await import("./train.ts")).train },
   evaluate: { about: "evaluate a trained system on held-out questions", load: async () => (await import("./evaluate.ts")).evaluate },
   ask: { about: "ask a question and watch the agent work", load: async () => (await import("./ask.ts")).ask },

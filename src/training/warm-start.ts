@@ -27,6 +27,8 @@ export interface WarmStartOptions {
   readonly engine: TrainableEngine;
   readonly policy: PolicyName;
   readonly steps: number;
+  /** Steps that the engine has behind it (its state was loaded); the schedule goes on from there. Default 0. */
+  readonly stepsDone?: number;
   /** The demonstrations of one step (from 0). */
   readonly batch: (step: number) => Promise<readonly Demonstration[]>;
   readonly learningRate: number;
@@ -66,10 +68,11 @@ export function demonstrationExamples(policy: PolicyName, batch: readonly Demons
   }));
 }
 
-/** Trains for `steps` optimiser steps (or until `onStep` says stop) and publishes the weights at the end. */
+/** Trains up to `steps` optimiser steps (or until `onStep` says stop) and publishes the weights at the end. */
 export async function warmStart(options: WarmStartOptions): Promise<void> {
-  let upcoming = options.batch(0);
-  for (let step = 0; step < options.steps && !options.signal?.aborted; step++) {
+  const first = options.stepsDone ?? 0;
+  let upcoming = first < options.steps ? options.batch(first) : Promise.resolve([]);
+  for (let step = first; step < options.steps && !options.signal?.aborted; step++) {
     const examples = demonstrationExamples(options.policy, await upcoming);
     const computing = options.engine.forwardBackward(examples, { kind: "cross-entropy" });
     // The next demonstrations are written while the engine's thread computes.
