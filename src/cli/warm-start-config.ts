@@ -1,5 +1,5 @@
 /** From a warm start's results to a configuration that begins from them. */
-import { dirname, relative, resolve } from "node:path";
+import { dirname, isAbsolute, relative, resolve } from "node:path";
 import { stringify } from "yaml";
 import type { Config } from "../config.ts";
 import type { Tree } from "./config-file.ts";
@@ -33,7 +33,6 @@ export function warmConfigText(
   const settings = setOverrides(set).filter(({ value }) => value !== null);
   applyOverrides(tree, [...settings, ...changes]);
   for (const { key } of setOverrides(set).filter(({ value }) => value === null)) putNull(tree, key);
-  for (const [key, value] of keys) applyOverrides(tree, [{ flag: "--write-config", key, value }]);
   return `# Begins from a supervised warm start (cosearch warm-start).\n${stringify({ extends: relative(folder, resolve(base)), ...withRelativePaths(tree, keys, folder) })}`;
 }
 
@@ -48,12 +47,13 @@ function putNull(tree: Tree, key: string): void {
   section[parts.at(-1) as string] = null;
 }
 
-/** The results' paths as the file's folder sees them, so that both can be moved together. */
+/** The results' paths as the file's folder sees them, so that both can be moved together. A bare `warm/agent` could be a name of the Hub. */
 function withRelativePaths(tree: Tree, keys: readonly (readonly [key: string, folder: string])[], folder: string): Tree {
   for (const [key, path] of keys) {
     const parts = key.split(".");
     const section = parts.slice(0, -1).reduce<Tree>((inner, part) => inner[part] as Tree, tree);
-    section[parts.at(-1) as string] = relative(folder, path);
+    const seen = relative(folder, path);
+    section[parts.at(-1) as string] = seen.startsWith("..") || isAbsolute(seen) ? seen : `./${seen}`;
   }
   return tree;
 }

@@ -59,7 +59,7 @@ export class Teacher implements Sampler {
     const turn = this.nextTurn();
     const { protocol, renderer } = this.tools;
     const reasons = turn.reasons.map((reason) => writable(reason, this.plain));
-    const text = turn.kind === "search" ? writable(turn.text, this.plain) : turn.text;
+    const text = turn.kind === "search" || this.plain ? writable(turn.text, this.plain) : turn.text;
     return [writeTurn({ ...turn, reasons, text }, protocol, renderer, maxTokens)];
   }
 
