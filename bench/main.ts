@@ -4,6 +4,7 @@ import { benchmarkEmbeddings } from "./embeddings.ts";
 import { benchmarkEngine } from "./engine.ts";
 import { benchmarkGrpo } from "./grpo.ts";
 import type { BenchmarkOptions } from "./options.ts";
+import { benchmarkParity } from "./parity.ts";
 import { benchmarkRecall } from "./recall.ts";
 import { benchmarkRetrieval } from "./retrieval.ts";
 import { benchmarkServing } from "./serving.ts";
@@ -12,6 +13,7 @@ const benchmarks: Readonly<Record<string, (options: BenchmarkOptions) => Promise
   embeddings: benchmarkEmbeddings,
   engine: benchmarkEngine,
   grpo: benchmarkGrpo,
+  parity: benchmarkParity,
   retrieval: benchmarkRetrieval,
   recall: benchmarkRecall,
   serving: benchmarkServing,
@@ -23,6 +25,7 @@ const help = `npm run bench -- <name> [options]
            texts/s of an ONNX encoder, and how well its vectors agree with sentence-transformers' on 200 texts
   engine   training and sampling of the embedded engine: tokens/s, GFLOP/s, share of the matmul peak, memory
   grpo     a single-turn GRPO step of 128 completions
+  parity   whether tokens, logits, greedy continuations, GRPO gradients and exports agree with transformers and peft; 1 when a bound is broken
   retrieval
            vector indexes over clustered vectors of 768 dimensions: build, recall, queries/s, memory, disk
   serving  cosearch serve retrieval with 1 and 32 clients; with --minutes a soak of good and bad requests
@@ -32,6 +35,7 @@ const help = `npm run bench -- <name> [options]
   --threads N      threads of both sides (default 2)
   --repeats N      measured repetitions; the median counts (default 7)
   --models A,B     of 1.7M, 3.7M, 10M (engine; default all); folders of encoders with onnx/model.onnx, and weights for the peer (embeddings)
+  --model PATH     a model folder or GGUF file (parity only); --random: a random checkpoint of each architecture that the peer makes
   --index DIR, --corpus PATH, --queries FILE, --set KEY=VALUE
                    what is served and asked (serving only; default: the atlas corpus and its test questions)
   --peer-address URL
@@ -57,6 +61,8 @@ const { values, positionals } = parseArgs({
     threads: { type: "string", default: "2" },
     repeats: { type: "string", default: "7" },
     models: { type: "string" },
+    model: { type: "string" },
+    random: { type: "boolean", default: false },
     index: { type: "string" },
     corpus: { type: "string" },
     queries: { type: "string" },
@@ -106,6 +112,8 @@ if (values.help || benchmark === undefined || positionals.length > 1) {
       threads: count("threads", values.threads),
       repeats: count("repeats", values.repeats),
       models: values.models?.split(","),
+      model: values.model,
+      random: values.random,
       index: values.index,
       corpus: values.corpus,
       queries: values.queries,

@@ -9,6 +9,9 @@ export interface BenchmarkOptions {
   /** Measured repetitions; the median counts. */
   readonly repeats: number;
   readonly models?: readonly string[] | undefined;
+  /** Parity: a model folder or GGUF file, and whether random checkpoints are compared too. */
+  readonly model?: string | undefined;
+  readonly random?: boolean | undefined;
   /** Serving: an index folder, or else a corpus. */
   readonly index?: string | undefined;
   readonly corpus?: string | undefined;
