@@ -1,15 +1,15 @@
-/** Our side of `npm run bench -- engine`, in a process of its own; the requests are those of peers/engine_peer.py. */
+/** Our side of `npm run bench -- engine` and `models`, in a process of its own; the requests are those of peers/engine_peer.py. */
 import { createEmbeddedEngine } from "../src/engine/embedded/embedded-engine.ts";
 import type { TrainableEngine, TrainingExample } from "../src/engine/engine.ts";
 import { Rng } from "../src/rng.ts";
 import { answerLines } from "./line-process.ts";
 import { timeMatmul } from "./matmul-peak.ts";
-import type { EngineArgument } from "./options.ts";
+import type { EngineArgument, LoadedArgument } from "./options.ts";
 
-const argument = JSON.parse(process.argv[2] as string) as EngineArgument;
+const argument = JSON.parse(process.argv[2] as string) as EngineArgument | LoadedArgument;
 const engine = await createEmbeddedEngine(argument);
 const rng = new Rng(argument.seed);
-const randomIds = (count: number) => Array.from({ length: count }, () => 3 + rng.integer(argument.shape.vocabularySize - 3));
+const randomIds = (count: number) => Array.from({ length: count }, () => 3 + rng.integer(engine.shape.vocabularySize - 3));
 
 function supervised(length: number, weight: number): TrainingExample {
   const tokenIds = randomIds(length);

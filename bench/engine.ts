@@ -1,11 +1,13 @@
 /** Training and sampling speed of the embedded engine, next to PyTorch + transformers when `--peer` is given. */
 import { loadavg } from "node:os";
 import { fileURLToPath } from "node:url";
+import type { ModelShape } from "../src/engine/embedded/architecture.ts";
 import { alternate, LineProcess } from "./line-process.ts";
 import { type BenchmarkModel, benchmarkModels, forwardFlops } from "./model-shapes.ts";
 import { type BenchmarkOptions, median, printLine } from "./options.ts";
 
-type Task =
+/** What is measured: steps over `batch` sequences of `length` tokens, or `tokens` written behind each of `batch` prompts. */
+export type Task =
   | { readonly task: "train"; readonly batch: number; readonly length: number }
   | { readonly task: "sample"; readonly batch: number; readonly prompt: number; readonly tokens: number };
 
@@ -23,12 +25,11 @@ function tasks(quick: boolean): Task[] {
       ];
 }
 
-/** Tokens trained on or written, and operations, of one repetition. */
-function work(model: BenchmarkModel, task: Task): { tokens: number; flops: number } {
-  const shape = benchmarkModels[model];
+/** Tokens trained on or written, and operations, of one repetition; `frozen` weights need no gradient. */
+export function work(shape: ModelShape, task: Task, frozen = false): { tokens: number; flops: number } {
   if (task.task === "train") {
     const tokens = task.batch * task.length;
-    return { tokens, flops: 3 * forwardFlops(shape, tokens, (task.length + 1) / 2) };
+    return { tokens, flops: (frozen ? 2 : 3) * forwardFlops(shape, tokens, (task.length + 1) / 2) };
   }
   const total = task.prompt + task.tokens;
   return { tokens: task.batch * task.tokens, flops: forwardFlops(shape, task.batch * total, (total + 1) / 2) };
@@ -57,7 +58,7 @@ export async function benchmarkEngine(options: BenchmarkOptions): Promise<void> 
         const sides = peer === undefined ? [ours] : [ours, peer];
         // For training a repetition is one step.
         const measured = await alternate(sides, task.task === "train" ? { ...task, steps: 1 } : task, { warmUps, repeats });
-        const { tokens, flops } = work(model, task);
+        const { tokens, flops } = work(benchmarkModels[model], task);
         const report = measured.map(({ seconds, peakMemoryBytes }) => ({
           tokensPerSecond: tokens / median(seconds),
           gigaflops: flops / median(seconds) / 1e9,

@@ -3,6 +3,7 @@ import { parseArgs } from "node:util";
 import { benchmarkEmbeddings } from "./embeddings.ts";
 import { benchmarkEngine } from "./engine.ts";
 import { benchmarkGrpo } from "./grpo.ts";
+import { benchmarkModelSizes } from "./models.ts";
 import type { BenchmarkOptions } from "./options.ts";
 import { benchmarkParity } from "./parity.ts";
 import { benchmarkRecall } from "./recall.ts";
@@ -13,6 +14,7 @@ const benchmarks: Readonly<Record<string, (options: BenchmarkOptions) => Promise
   embeddings: benchmarkEmbeddings,
   engine: benchmarkEngine,
   grpo: benchmarkGrpo,
+  models: benchmarkModelSizes,
   parity: benchmarkParity,
   retrieval: benchmarkRetrieval,
   recall: benchmarkRecall,
@@ -25,24 +27,27 @@ const help = `npm run bench -- <name> [options]
            texts/s of an ONNX encoder, and how well its vectors agree with sentence-transformers' on 200 texts
   engine   training and sampling of the embedded engine: tokens/s, GFLOP/s, share of the matmul peak, memory
   grpo     a single-turn GRPO step of 128 completions
+  models   training (LoRA and in full) and sampling at 135 and 500 million parameters: tokens/s, memory; allow 20 minutes with a peer
   parity   whether tokens, logits, greedy continuations, GRPO gradients and exports agree with transformers and peft; 1 when a bound is broken
   retrieval
            vector indexes over clustered vectors of 768 dimensions: build, recall, queries/s, memory, disk
   serving  cosearch serve retrieval with 1 and 32 clients; with --minutes a soak of good and bad requests
   recall   what BM25, the hashed embedder, hybrids and, with --encoder, an encoder find of the passages that answer real questions
 
-  --peer PYTHON    also run bench/peers/ with this Python (PyTorch and transformers; grpo: TRL; embeddings: sentence-transformers; retrieval: faiss-cpu), alternating, and print ratios
+  --peer PYTHON    also run bench/peers/ with this Python (PyTorch and transformers; models: peft too; grpo: TRL; embeddings: sentence-transformers; retrieval: faiss-cpu), alternating, and print ratios
   --threads N      threads of both sides (default 2)
-  --repeats N      measured repetitions; the median counts (default 7)
-  --models A,B     of 1.7M, 3.7M, 10M (engine; default all); folders of encoders with onnx/model.onnx, and weights for the peer (embeddings)
+  --repeats N      measured repetitions; the median counts (default 7; models: 3)
+  --models A,B     of 1.7M, 3.7M, 10M (engine; default all); of 135M, 500M (models; default both); folders of encoders with onnx/model.onnx, and weights for the peer (embeddings)
   --model PATH     a model folder or GGUF file (parity only); --random: a random checkpoint of each architecture that the peer makes
+  --llama-bench PROGRAM, --gguf FILE
+                   also llama.cpp's llama-batched-bench, sampling from the same file (models only)
   --index DIR, --corpus PATH, --queries FILE, --set KEY=VALUE
                    what is served and asked (serving only; default: the atlas corpus and its test questions)
   --peer-address URL
                    another server of the same wire over the same index, measured in turn (serving only)
   --minutes N      length of the soak (serving only)
   --rows A,B       numbers of vectors (retrieval only; default 200000,1000000)
-  --only A,B       of exact, ivf-rq, hnsw, ivf-pq, faiss-flat, faiss-ivf-pq, faiss-hnsw (retrieval only; exact is always measured)
+  --only A,B       of exact, ivf-rq, hnsw, ivf-pq, faiss-flat, faiss-ivf-pq, faiss-hnsw (retrieval only; exact is always measured); of lora, full, sample (models)
   --folder DIR     where vectors and indexes lie meanwhile: about 8 KB a row (retrieval only; default: the system's temporary folder)
   --data DIR       corpus/corpus.jsonl.gz and questions/NAME.jsonl (recall only; default: ../shared/data/qa)
   --questions N    the first of every data set that have labels (recall only; default 100)
@@ -59,10 +64,12 @@ const { values, positionals } = parseArgs({
   options: {
     peer: { type: "string" },
     threads: { type: "string", default: "2" },
-    repeats: { type: "string", default: "7" },
+    repeats: { type: "string" },
     models: { type: "string" },
     model: { type: "string" },
     random: { type: "boolean", default: false },
+    "llama-bench": { type: "string" },
+    gguf: { type: "string" },
     index: { type: "string" },
     corpus: { type: "string" },
     queries: { type: "string" },
@@ -110,10 +117,12 @@ if (values.help || benchmark === undefined || positionals.length > 1) {
     await benchmark({
       peer: values.peer,
       threads: count("threads", values.threads),
-      repeats: count("repeats", values.repeats),
+      repeats: count("repeats", values.repeats ?? (positionals[0] === "models" ? "3" : "7")),
       models: values.models?.split(","),
       model: values.model,
       random: values.random,
+      llamaBench: values["llama-bench"],
+      gguf: values.gguf,
       index: values.index,
       corpus: values.corpus,
       queries: values.queries,

@@ -1,6 +1,6 @@
 import { describe, expect, it } from "vitest";
 import { parameterCount } from "../src/engine/embedded/architecture.ts";
-import { benchmarkModels, forwardFlops } from "./model-shapes.ts";
+import { benchmarkModels, forwardFlops, publishedShapes } from "./model-shapes.ts";
 import { median } from "./options.ts";
 
 describe("benchmarkModels", () => {
@@ -8,6 +8,15 @@ describe("benchmarkModels", () => {
     const millions = parameterCount(shape) / 1e6;
     expect(millions).toBeGreaterThan(Number.parseFloat(name) * 0.95);
     expect(millions).toBeLessThan(Number.parseFloat(name) * 1.05);
+  });
+});
+
+describe("publishedShapes", () => {
+  it.each([
+    ["135M", 134_515_008],
+    ["500M", 494_032_768],
+  ] as const)("%s has as many parameters as the published model", (name, parameters) => {
+    expect(parameterCount(publishedShapes[name])).toBe(parameters);
   });
 });
 

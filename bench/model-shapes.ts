@@ -32,6 +32,45 @@ export const benchmarkModels = {
 /** Name of a benchmark model. */
 export type BenchmarkModel = keyof typeof benchmarkModels;
 
+/** Shapes of published models, at their own sizes and with their own vocabularies: SmolLM2-135M and Qwen2.5-0.5B. */
+export const publishedShapes = {
+  "135M": {
+    architecture: "llama",
+    vocabularySize: 49152,
+    hiddenSize: 576,
+    layers: 30,
+    heads: 9,
+    keyValueHeads: 3,
+    headSize: 64,
+    intermediateSize: 1536,
+    rmsNormEps: 1e-5,
+    ropeTheta: 100000,
+    maxPositions: 8192,
+    qkvBias: false,
+    queryKeyNorm: false,
+    tiedHead: true,
+  },
+  "500M": {
+    architecture: "qwen2",
+    vocabularySize: 151936,
+    hiddenSize: 896,
+    layers: 24,
+    heads: 14,
+    keyValueHeads: 2,
+    headSize: 64,
+    intermediateSize: 4864,
+    rmsNormEps: 1e-6,
+    ropeTheta: 1000000,
+    maxPositions: 32768,
+    qkvBias: true,
+    queryKeyNorm: false,
+    tiedHead: true,
+  },
+} as const satisfies Readonly<Record<string, ModelShape>>;
+
+/** Name of a published shape. */
+export type PublishedModel = keyof typeof publishedShapes;
+
 /**
  * Floating-point operations of the matrix products for `tokens` tokens forward, each seeing `context` tokens on average: two for each
  * weight that takes part in a product (the embedding counts once, as the head), four for each number of a seen key. Backward takes twice as many.

@@ -1,5 +1,6 @@
 /** What every benchmark is told, and how it reports. */
 import type { ModelShape } from "../src/engine/embedded/architecture.ts";
+import type { LoraShape } from "../src/engine/engine.ts";
 
 /** What the command line asks of a benchmark. */
 export interface BenchmarkOptions {
@@ -12,6 +13,9 @@ export interface BenchmarkOptions {
   /** Parity: a model folder or GGUF file, and whether random checkpoints are compared too. */
   readonly model?: string | undefined;
   readonly random?: boolean | undefined;
+  /** Models: a llama-bench program of llama.cpp, and the GGUF file that it and our sampler read. */
+  readonly llamaBench?: string | undefined;
+  readonly gguf?: string | undefined;
   /** Serving: an index folder, or else a corpus. */
   readonly index?: string | undefined;
   readonly corpus?: string | undefined;
@@ -46,6 +50,18 @@ export interface EngineArgument {
   readonly shape: ModelShape;
   readonly threads: number;
   readonly seed: number;
+  /** Trained instead of the model, which is frozen then. */
+  readonly lora?: LoraShape;
+  /** False: only sampled. Default true. */
+  readonly trainable?: boolean;
+}
+
+/** A model that our side loads instead of making one. */
+export interface LoadedArgument {
+  readonly modelFolder: string;
+  readonly threads: number;
+  readonly seed: number;
+  readonly trainable: false;
 }
 
 /** The middle of a non-empty list (the mean of the middle two when it is even). */

@@ -1,6 +1,7 @@
-"""PyTorch + transformers doing what `npm run bench -- engine` measures of our engine: same shapes, f32, same threads, in eager mode.
+"""PyTorch + transformers doing what `npm run bench -- engine` and `models` measure of our engine: same shapes, f32, same threads, in eager mode.
 
-Started by the benchmark with one JSON argument: {"shape": ..., "threads": 2, "seed": 1}. Requests:
+Started by the benchmark with one JSON argument: {"shape": ..., "threads": 2, "seed": 1}, with "lora" too where peft's adapter is to be trained
+instead of the model. Nothing is recomputed: gradient checkpointing is off, which is faster and takes more memory. Requests:
 
     {"task": "train", "batch": 32, "length": 256, "steps": 3}        full-token cross-entropy, clip 1.0, fused AdamW, one update a step
     {"task": "sample", "batch": 64, "prompt": 32, "tokens": 128}     generate() with its KV cache, temperature 1, no stop token
@@ -26,9 +27,17 @@ lines = Lines()
 torch.set_num_threads(arguments["threads"])
 torch.manual_seed(arguments["seed"])
 transformers.logging.set_verbosity_error()
-model = transformers.LlamaForCausalLM(model_config(arguments["shape"]))
+versions = {"python": sys.version.split()[0], "torch": torch.__version__, "transformers": transformers.__version__}
+model = transformers.AutoModelForCausalLM.from_config(model_config(arguments["shape"]), dtype=torch.float32, attn_implementation="sdpa")
+if (lora := arguments.get("lora")) is not None:
+    import peft
+
+    versions["peft"] = peft.__version__
+    model = peft.get_peft_model(model, peft.LoraConfig(
+        r=lora["rank"], lora_alpha=lora["alpha"], target_modules=lora["targets"], task_type="CAUSAL_LM"))
 vocabulary = arguments["shape"]["vocabularySize"]
-optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3, betas=(0.9, 0.98), weight_decay=0.01, fused=True)
+trained = [parameter for parameter in model.parameters() if parameter.requires_grad]
+optimizer = torch.optim.AdamW(trained, lr=1e-3, betas=(0.9, 0.98), weight_decay=0.01, fused=True)
 
 
 def train(batch, length, steps):
@@ -36,11 +45,13 @@ def train(batch, length, steps):
     seconds = []
     for _ in range(steps):
         ids = torch.randint(3, vocabulary, (batch, length))
+        # The last token predicts nothing: marking its label is cheaper than cutting its logits, which would copy all of them.
+        labels = torch.nn.functional.pad(ids[:, 1:], (0, 1), value=-100)
         start = time.perf_counter()
         logits = model(input_ids=ids, use_cache=False).logits
-        loss = torch.nn.functional.cross_entropy(logits[:, :-1].reshape(-1, vocabulary), ids[:, 1:].reshape(-1))
+        loss = torch.nn.functional.cross_entropy(logits.view(-1, vocabulary), labels.view(-1))
         loss.backward()
-        torch.nn.utils.clip_grad_norm_(model.parameters(), 1.0)
+        torch.nn.utils.clip_grad_norm_(trained, 1.0)
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
         loss.item()
@@ -72,7 +83,7 @@ def matmul(size, repeats):
     return seconds
 
 
-lines.send({"versions": {"python": sys.version.split()[0], "torch": torch.__version__, "transformers": transformers.__version__},
+lines.send({"versions": versions,
             "parameters": sum(parameter.numel() for parameter in model.parameters())})
 tasks = {"train": train, "sample": sample, "matmul": matmul}
 while (request := lines.receive()) is not None:

@@ -29,13 +29,14 @@ def peak_memory_bytes():
 
 
 def model_config(shape):
-    """A transformers LlamaConfig of the benchmark's shape (bench/model-shapes.ts)."""
+    """The transformers configuration (Llama or Qwen2) of the benchmark's shape (bench/model-shapes.ts)."""
     import transformers
 
-    return transformers.LlamaConfig(
+    config = {"llama": transformers.LlamaConfig, "qwen2": transformers.Qwen2Config}[shape["architecture"]]
+    return config(
         vocab_size=shape["vocabularySize"], hidden_size=shape["hiddenSize"], intermediate_size=shape["intermediateSize"],
         num_hidden_layers=shape["layers"], num_attention_heads=shape["heads"], num_key_value_heads=shape["keyValueHeads"],
-        max_position_embeddings=shape["maxPositions"], tie_word_embeddings=shape["tiedHead"], rms_norm_eps=1e-6,
+        max_position_embeddings=shape["maxPositions"], tie_word_embeddings=shape["tiedHead"], rms_norm_eps=shape["rmsNormEps"],
         rope_parameters={"rope_type": "default", "rope_theta": shape["ropeTheta"]},
         bos_token_id=1, eos_token_id=2, pad_token_id=0, attn_implementation="sdpa",
     )
