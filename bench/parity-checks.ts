@@ -87,7 +87,7 @@ export async function compareLogits(
         if (!(difference <= training)) training = difference;
       }
       const tokens = sequences.reduce((sum, { length }) => sum + length - 1, 0);
-      run.report.check({ check: `log-probabilities, training graphs, ${execution}`, model, ...{ tokens } }, training, logitBound);
+      run.report.check({ check: `log-probabilities, training graphs, ${execution}`, model, tokens }, training, logitBound);
     }
   });
 }
@@ -113,7 +113,7 @@ export async function compareGreedy(
   }
   const failures = flips.filter(({ margin }) => !(Math.abs(margin) < tieMargin)).length;
   run.report.check(
-    { check: "greedy continuations that differ", model, ...{ prompts: prompts.length, tokens, nearTies: flips.length - failures, flips } },
+    { check: "greedy continuations that differ", model, prompts: prompts.length, tokens, nearTies: flips.length - failures, flips },
     failures,
     0,
   );
@@ -141,7 +141,7 @@ export async function compareGradients(
       entropy: result.entropy,
     };
     const relative = (field: "loss" | "kl" | "entropy") => Math.abs(result[field] - expected[field]) / Math.abs(expected[field]);
-    run.report.check({ check: `GRPO loss, ${execution}`, model, ...{ loss: result.loss, ...parts } }, relative("loss"), gradientBound);
+    run.report.check({ check: `GRPO loss, ${execution}`, model, loss: result.loss, ...parts }, relative("loss"), gradientBound);
     run.report.check(
       { check: `GRPO divergence and entropy, ${execution}`, model },
       Math.max(relative("kl"), relative("entropy")),
@@ -160,11 +160,7 @@ export async function compareGradients(
         const value = largestDifference(theirs, gradients.get(name) ?? []) / scale;
         if (!(value <= worst.value)) worst = { value, name };
       }
-      run.report.check(
-        { check: `gradients, ${execution}`, model, ...{ tensors: names.length, worst: worst.name } },
-        worst.value,
-        gradientBound,
-      );
+      run.report.check({ check: `gradients, ${execution}`, model, tensors: names.length, worst: worst.name }, worst.value, gradientBound);
     });
   }
 }

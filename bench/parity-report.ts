@@ -12,7 +12,11 @@ export class ParityReport {
   }
 
   /** Prints one comparison; NaN is out of every bound. */
-  check(figures: { readonly check: string; readonly model: string }, value: number, bound: number): void {
+  check(
+    figures: { readonly check: string; readonly model: string; readonly [figure: string]: unknown },
+    value: number,
+    bound: number,
+  ): void {
     const ok = value <= bound;
     this.checks += 1;
     this.note({ ...figures, value, bound, ok });

@@ -1,67 +1,56 @@
-/** Tokenisation and chat rendering beside transformers': texts as markup and as data, conversations of both. */
+/** Texts and chats: token for token as transformers makes them. */
 import { loadRenderer } from "../src/engine/hf-renderer.ts";
 import type { Message } from "../src/engine/renderer.ts";
-import type { LineProcess } from "./line-process.ts";
-import { parityConversations, parityTexts } from "./parity-texts.ts";
+import type { ParityRun } from "./parity-checks.ts";
+import { type PlainMessage, parityConversations, parityTexts } from "./parity-texts.ts";
 
-/** Token ids of the peer; a conversation that its template refuses is null, and all are where it has no template. */
+type Ids = readonly number[];
+
 interface PeerTokens {
-  readonly class: string;
-  readonly markup: readonly (readonly number[])[];
-  readonly data: readonly (readonly number[])[];
-  readonly chats: readonly (readonly number[] | null)[] | null;
-  readonly dataChats: readonly (readonly number[] | null)[] | null;
+  readonly markup: readonly Ids[];
+  readonly data: readonly Ids[];
+  /** Null: the tokenizer has no template; an entry: the template refused the conversation. */
+  readonly chats: readonly (Ids | null)[] | null;
+  readonly dataChats: readonly (Ids | null)[] | null;
 }
 
-/** What was compared, and where both differ. */
-export interface TokenParity {
-  readonly tokenizer: string;
-  readonly texts: number;
-  readonly conversations: number;
-  /** Conversations that the template refuses on both sides. */
-  readonly refused: number;
-  /** Up to ten, in words. */
-  readonly differences: readonly string[];
-  readonly different: number;
-}
-
-/** Compares `count` texts and as many conversations. */
-export async function tokenParity(peer: LineProcess, model: string, count: number): Promise<TokenParity> {
-  const renderer = await loadRenderer(model);
+/** Compares encoding as markup and as data, and chats whose contents are markup and data. */
+export async function compareTokens(model: string, tokenizer: string, run: ParityRun): Promise<void> {
+  const count = run.quick ? 160 : 500;
   const texts = parityTexts(1, count);
-  const conversations = parityConversations(2, count);
-  const theirs = await peer.request<PeerTokens>({ task: "tokenize", tokenizer: model, texts, conversations });
-  const differences: string[] = [];
-  const compare = (kind: string, input: unknown, own: readonly number[] | null, other: readonly number[] | null | undefined) => {
-    if (own?.join() !== other?.join()) differences.push(`${kind} ${JSON.stringify(input)}: [${own}], transformers [${other}]`);
-  };
-  texts.forEach((text, index) => {
-    compare("markup", text, renderer.encodeMarkup(text), theirs.markup[index]);
-    compare("data", text, renderer.encodeData(text), theirs.data[index]);
-  });
-  const render = (messages: readonly Message[]) => {
-    try {
-      return renderer.renderConversation(messages);
-    } catch {
-      return null;
+  const conversations = parityConversations(1, count);
+  const renderer = await loadRenderer(tokenizer);
+  const peer = await run.peer.request<PeerTokens>({ task: "tokenize", tokenizer, texts, conversations });
+
+  const compare = <Item>(check: string, items: readonly Item[], expected: readonly (Ids | null)[], encode: (item: Item) => Ids) => {
+    const different: Item[] = [];
+    let refused = 0;
+    for (const [index, item] of items.entries()) {
+      const found = orRefused(() => encode(item));
+      if (found === null) refused += 1;
+      if (JSON.stringify(found) !== JSON.stringify(expected[index] ?? null)) different.push(item);
     }
+    run.report.check({ check, model, compared: items.length, refused, examples: different.slice(0, 3) }, different.length, 0);
   };
-  let refused = 0;
-  if (theirs.chats !== null) {
-    conversations.forEach((messages, index) => {
-      const own = render(messages.map(({ role, content }) => ({ role, content: [content] })));
-      if (own === null) refused += 1;
-      compare("conversation", messages, own, theirs.chats?.[index]);
-      const data = render(messages.map(({ role, content }) => ({ role, content: [{ data: content }] })));
-      compare("conversation of data", messages, data, theirs.dataChats?.[index]);
-    });
+  compare("texts that encode otherwise", texts, peer.markup, (text) => renderer.encodeMarkup(text));
+  compare("texts that encode otherwise as data", texts, peer.data, (text) => renderer.encodeData(text));
+  const special = texts.filter((text) => renderer.encodeData(text).some((id) => renderer.specialTokenIds.includes(id)));
+  run.report.check({ check: "texts that yield special tokens as data", model, compared: texts.length }, special.length, 0);
+  if (peer.chats === null || peer.dataChats === null) return;
+  const chat = (messages: readonly PlainMessage[], segment: (text: string) => Message["content"]) =>
+    renderer.renderConversation(messages.map(({ role, content }) => ({ role, content: segment(content) })));
+  compare("chats that render otherwise", conversations, peer.chats, (messages) => chat(messages, (text) => [text]));
+  compare("chats that render otherwise, contents as data", conversations, peer.dataChats, (messages) =>
+    chat(messages, (text) => [{ data: text }]),
+  );
+}
+
+/** Null where a template refuses a conversation, which both sides must do. */
+function orRefused(encode: () => Ids): Ids | null {
+  try {
+    return encode();
+  } catch (error) {
+    if ((error as Error).message.includes("the chat template")) return null;
+    throw error;
   }
-  return {
-    tokenizer: theirs.class,
-    texts: texts.length,
-    conversations: theirs.chats === null ? 0 : conversations.length,
-    refused,
-    different: differences.length,
-    differences: differences.slice(0, 10),
-  };
 }

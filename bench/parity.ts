@@ -1,152 +1,130 @@
-/**
- * Whether the embedded engine computes what transformers, PyTorch and peft compute: `npm run bench -- parity --peer PYTHON` with
- * `--model FOLDER_OR_GGUF` for a real model, and with `--random` for random checkpoints of every architecture.
- */
+/** Whether the engine means the same as transformers, on a real model and on random checkpoints: exits with 1 when a bound is broken. */
 import { mkdtemp, rm } from "node:fs/promises";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { basename, join } from "node:path";
+import { fileURLToPath } from "node:url";
 import { supportedArchitectures } from "../src/engine/embedded/architecture.ts";
-import { loadModelFolder, writeModelFolder } from "../src/engine/embedded/hf-folder.ts";
-import { AdapterParameters } from "../src/engine/embedded/lora.ts";
-import { readAdapterFolder, writeAdapterFolder } from "../src/engine/embedded/peft-folder.ts";
+import { writeModelFolder } from "../src/engine/embedded/hf-folder.ts";
+import type { AdapterParameters } from "../src/engine/embedded/lora.ts";
+import { writeAdapterFolder } from "../src/engine/embedded/peft-folder.ts";
 import { TrainedModel } from "../src/engine/embedded/trained-model.ts";
 import { loraTargets } from "../src/engine/engine.ts";
 import { loadRenderer } from "../src/engine/hf-renderer.ts";
 import { Rng } from "../src/rng.ts";
 import { LineProcess } from "./line-process.ts";
-import { type BenchmarkOptions, printLine } from "./options.ts";
-import { gradientParity, greedyParity, type Pair, scoreParity } from "./parity-numbers.ts";
+import type { BenchmarkOptions } from "./options.ts";
+import { compareGradients, compareGreedy, compareLogits, type ParityRun } from "./parity-checks.ts";
+import { ParityReport } from "./parity-report.ts";
+import { ParitySide } from "./parity-side.ts";
 import { parityQuestions } from "./parity-texts.ts";
-import { tokenParity } from "./parity-tokens.ts";
+import { compareTokens } from "./parity-tokens.ts";
 
-/** Log-probabilities in nats, absolute; loss and gradients relative; a logit gap below which another token is a matter of rounding. */
-const most = { logprob: 1e-3, relative: 1e-3, nearTie: 1e-4 };
+const lora = { rank: 8, alpha: 16, targets: loraTargets };
+/** Texts that adapters and merged weights are compared on. */
+const adaptedTexts = 6;
+/** Each is sampled from several times: two groups of completions. */
+const batchPrompts = 2;
 
-/** How much is compared. */
-interface Sizes {
-  readonly texts: number;
-  readonly prompts: number;
-  readonly greedyTokens: number;
-  readonly completionTokens: number;
-}
-
-const whole: Sizes = { texts: 500, prompts: 20, greedyTokens: 64, completionTokens: 48 };
-const quick: Sizes = { texts: 120, prompts: 3, greedyTokens: 8, completionTokens: 8 };
-
-/** One model on both sides. */
-interface Case {
-  readonly name: string;
-  readonly model: string;
-  readonly prompts: readonly (readonly number[])[];
-  /** Also whole weights, not only an adapter. */
-  readonly full: boolean;
-}
-
-/** Compares and prints one JSON line a check. @throws when a bound is broken, after all was compared. */
-export async function compareWithPeer(options: BenchmarkOptions): Promise<void> {
-  if (options.peer === undefined) throw new Error("parity needs --peer PYTHON, with PyTorch, transformers and peft");
-  if (options.model === undefined && !options.random) throw new Error("parity needs --model FOLDER_OR_GGUF, or --random, or both");
-  const sizes = options.quick ? quick : whole;
+/** Compares `--model`, and with `--random` a checkpoint of each architecture that the peer makes. */
+export async function benchmarkParity(options: BenchmarkOptions): Promise<void> {
+  const { peer: python, model, random = false, threads } = options;
+  if (python === undefined) throw new Error("parity: --peer PYTHON is missing: a Python with torch, transformers, peft and gguf");
+  if (model === undefined && !random) throw new Error("parity: give --model FOLDER_OR_GGUF, --random, or both");
   const folder = await mkdtemp(join(tmpdir(), "parity-"));
-  const script = new URL("peers/parity_peer.py", import.meta.url).pathname;
-  const peer = LineProcess.start(options.peer, [script, JSON.stringify({ threads: options.threads })]);
-  const broken: string[] = [];
-  const report = (name: string, check: string, figures: object, holds: boolean) => {
-    printLine({ model: name, check, ...figures, holds });
-    if (!holds) broken.push(`${name}: ${check}`);
-  };
+  const peerFile = fileURLToPath(new URL("peers/parity_peer.py", import.meta.url));
+  const peer = LineProcess.start(python, [peerFile, JSON.stringify({ threads })]);
+  const report = new ParityReport();
   try {
     await peer.receive();
-    if (options.model !== undefined) {
-      const tokens = await tokenParity(peer, options.model, sizes.texts);
-      report("real", "tokens", tokens, tokens.different === 0);
-      const renderer = await loadRenderer(options.model);
-      const prompts = parityQuestions
-        .slice(0, sizes.prompts)
-        .map((question) => renderer.renderConversation([{ role: "user", content: [{ data: question }] }]));
-      await compareCase(
-        peer,
-        { name: "real", model: options.model, prompts, full: false },
-        { folder, sizes, threads: options.threads, report },
-      );
-    }
-    for (const architecture of options.random ? supportedArchitectures : []) {
-      const model = join(folder, architecture);
-      await peer.request({ task: "make", architecture, folder: model });
-      const prompts = randomPrompts(sizes.prompts);
-      await compareCase(peer, { name: architecture, model, prompts, full: true }, { folder, sizes, threads: options.threads, report });
-    }
+    const run = { peer, report, folder, threads, quick: options.quick };
+    if (model !== undefined) await compareRealModel(model, run);
+    if (random) for (const architecture of supportedArchitectures) await compareRandomModel(architecture, run);
   } finally {
     await peer.close();
     await rm(folder, { recursive: true, force: true });
   }
-  if (broken.length > 0) throw new Error(`parity is broken: ${broken.join("; ")}`);
+  report.finish();
 }
 
-/** Of 5 to 150 tokens of the random checkpoints' vocabulary, special ones left out. */
-function randomPrompts(count: number): number[][] {
-  const rng = Rng.stream(4, "prompts");
-  return Array.from({ length: count }, () => Array.from({ length: 5 + rng.integer(146) }, () => 3 + rng.integer(8189)));
+/** A model with its tokenizer: texts, chats, and everything that an adapter on it computes and exports. */
+async function compareRealModel(model: string, run: ParityRun): Promise<void> {
+  const { folder, threads } = run;
+  const name = basename(model);
+  await compareTokens(name, model, run);
+  const renderer = await loadRenderer(model);
+  const prompts = parityQuestions
+    .slice(0, run.quick ? 3 : 20)
+    .map((question) => renderer.renderConversation([{ role: "user", content: [{ data: question }] }]));
+  const adapted = await ParitySide.load(model, threads, lora);
+  const bare = adapted.bare();
+  const texts = await compareLoaded(name, { model }, bare, prompts, run);
+  await bare.close();
+  await compareAdapter(name, model, adapted, { prompts, texts }, run);
+  const merged = join(folder, "merged");
+  const trained = new TrainedModel(adapted.parameters, adapted.adapter);
+  await writeModelFolder(merged, trained, { source: model, endTokenIds: renderer.stopTokenIds });
+  await loadPeer(`${name} + merged export`, { model: merged }, run);
+  await compareLogits(`${name} + merged export`, adapted, texts.slice(0, adaptedTexts), run);
+  await compareTokens(`${name} + merged export`, merged, run);
+  await adapted.close();
 }
 
-interface Setting {
-  readonly folder: string;
-  readonly sizes: Sizes;
-  readonly threads: number;
-  readonly report: (name: string, check: string, figures: object, holds: boolean) => void;
-}
-
-async function compareCase(peer: LineProcess, one: Case, { folder, sizes, threads, report }: Setting): Promise<void> {
-  const { name, model, prompts, full } = one;
-  const load = async (path: string, adapter: string | null = null) => {
-    const loaded = await peer.request<{ problems: object }>({ task: "load", model: path, adapter });
-    report(name, `loading ${adapter === null ? "" : "with adapter"}`.trim(), loaded, Object.keys(loaded.problems).length === 0);
-  };
-  const score = async (check: string, pair: Pair) => {
-    const scores = await scoreParity(pair, prompts, 2);
-    report(name, check, scores, scores.tokens <= most.logprob && scores.vocabulary <= most.logprob);
-  };
-  const gradient = async (check: string, pair: Pair) => {
-    const found = await gradientParity(pair, prompts.slice(0, 2), sizes.completionTokens);
-    const worst = Math.max(found.lossDifference, found.figuresDifference, found.gradientDifference);
-    report(name, check, found, worst <= most.relative && found.clipFraction > 0);
-  };
-  await load(model);
-  const parameters = await loadModelFolder(model, { trainable: full });
-  const plain: Pair = { peer, parameters, threads, folder };
-  await score("log-probabilities", plain);
-  const greedy = await greedyParity(plain, prompts, sizes.greedyTokens);
-  report(
-    name,
-    "greedy",
-    greedy,
-    greedy.departures.every(({ gap }) => gap < most.nearTie),
+/** A random checkpoint: no texts, but gradients of all weights too. */
+async function compareRandomModel(architecture: string, run: ParityRun): Promise<void> {
+  const { peer, folder, threads } = run;
+  const model = join(folder, architecture);
+  await peer.request({ task: "make", architecture, folder: model });
+  const side = await ParitySide.load(model, threads);
+  const rng = Rng.stream(1, "prompts", architecture);
+  const prompts = Array.from({ length: run.quick ? 3 : 20 }, () =>
+    Array.from({ length: 3 + rng.integer(120) }, () => 3 + rng.integer(side.parameters.shape.vocabularySize - 3)),
   );
-  if (full) await gradient("gradient of all weights", plain);
-
-  const adapterFolder = join(folder, `${name}-adapter`);
-  const written = randomAdapter(parameters.shape);
-  await writeAdapterFolder(adapterFolder, written, model);
-  await load(model, adapterFolder);
-  const adapted: Pair = { ...plain, adapter: await readAdapterFolder(adapterFolder, parameters.shape) };
-  await score("log-probabilities with the adapter, loaded by peft", adapted);
-  await gradient("gradient of the adapter", adapted);
-
-  const merged = join(folder, `${name}-merged`);
-  await writeModelFolder(merged, new TrainedModel(parameters, written), { source: model });
-  await load(merged);
-  await score("log-probabilities of the merged export", adapted);
+  const texts = await compareLoaded(architecture, { model }, side, prompts, run);
+  await compareGradients(architecture, side, prompts.slice(0, batchPrompts), run);
+  await side.close();
+  const adapted = await ParitySide.load(model, threads, lora);
+  await compareAdapter(architecture, model, adapted, { prompts, texts }, run);
+  const merged = join(folder, `${architecture}-merged`);
+  await writeModelFolder(merged, new TrainedModel(adapted.parameters, adapted.adapter), { source: model });
+  await loadPeer(`${architecture} + merged export`, { model: merged }, run);
+  await compareLogits(`${architecture} + merged export`, adapted, texts.slice(0, adaptedTexts), run);
+  await adapted.close();
 }
 
-/** An adapter of every projection with an effect. */
-function randomAdapter(shape: ConstructorParameters<typeof AdapterParameters>[0]): AdapterParameters {
-  const adapter = new AdapterParameters(shape, { rank: 8, alpha: 16, targets: loraTargets });
-  adapter.initialise(5);
-  const rng = Rng.stream(5, "effect");
-  for (const { name } of adapter.specs) {
-    if (!name.endsWith(".lora_B.weight")) continue;
-    const weights = adapter.view(name);
-    for (let index = 0; index < weights.length; index++) weights[index] = 0.02 * rng.normal();
-  }
-  return adapter;
+type Tokens = readonly (readonly number[])[];
+
+/** Loads what our side has; weights that are missing, unexpected or unused break the run. */
+async function loadPeer(model: string, what: { readonly model: string; readonly adapter?: string }, run: ParityRun): Promise<void> {
+  const { problems, ...loaded } = await run.peer.request<{ problems: object }>({ task: "load", ...what });
+  const figures = { check: "missing, unexpected or unused weights", model, ...loaded, ...problems };
+  run.report.check(figures, Object.keys(problems).length, 0);
+}
+
+/** @returns the prompts with our greedy continuations, on which logits were compared. */
+async function compareLoaded(
+  name: string,
+  what: { readonly model: string },
+  side: ParitySide,
+  prompts: Tokens,
+  run: ParityRun,
+): Promise<Tokens> {
+  await loadPeer(name, what, run);
+  const continuations = await compareGreedy(name, side, prompts, run);
+  const texts = prompts.map((prompt, index) => [...prompt, ...(continuations[index] as number[])]);
+  await compareLogits(name, side, texts, run);
+  return texts;
+}
+
+async function compareAdapter(
+  name: string,
+  model: string,
+  adapted: ParitySide,
+  { prompts, texts }: { readonly prompts: Tokens; readonly texts: Tokens },
+  run: ParityRun,
+): Promise<void> {
+  const adapter = join(run.folder, `${name}-adapter`);
+  await writeAdapterFolder(adapter, adapted.adapter as AdapterParameters, model);
+  await loadPeer(`${name} + exported adapter`, { model, adapter }, run);
+  await compareLogits(`${name} + exported adapter`, adapted, texts.slice(0, adaptedTexts), run);
+  await compareGradients(`${name} + LoRA`, adapted, prompts.slice(0, batchPrompts), run);
 }
