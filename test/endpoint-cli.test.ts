@@ -1,4 +1,4 @@
-import { readFileSync, rmSync, writeFileSync } from "node:fs";
+import { existsSync, readFileSync, rmSync, writeFileSync } from "node:fs";
 import { join } from "node:path";
 import { afterAll, afterEach, beforeAll, describe, expect, test } from "vitest";
 import { stringify } from "yaml";
@@ -82,6 +82,35 @@ describe("cosearch with inference endpoints", () => {
     const trained = await cosearch(["train", "--config", file]);
     expect(trained.code).toBe(2);
     expect(trained.stderr).toMatch(/agent\.endpoint: a server's weights can't be trained from here: name a model in agent\.model/);
+  }, 120_000);
+
+  test("a server that fails in the middle of an evaluation costs only the questions it failed at, which are told and asked again", async () => {
+    let broken = true;
+    const { url, chats } = await serveBoth(({ messages }) => broken && (messages[1]?.content.includes("peru") ?? false));
+    const agent = { endpoint: { url, model: "agent", retries: 0 }, maxSearches: 2 };
+    const file = write("halfway.yaml", { name: "halfway", system: "retrieval-only", agent, ranker: { topK: 2 } });
+    const run = join(project.folder, "halfway");
+    const kept = join(run, "evaluations", "test.unfinished.jsonl");
+    const first = await cosearch(["evaluate", "--config", file, "--run", run, "--json"]);
+    expect({ code: first.code, stdout: first.stdout }).toEqual({ code: 1, stdout: "" });
+    expect(first.stderr).toMatch(/1 of 6 questions failed, 5 were finished; the first failure: question .*answered 500: out of memory/);
+    expect(first.stderr).toContain(kept);
+    const lines = readFileSync(kept, "utf8").trim().split("\n");
+    expect(lines.filter((line) => line.includes('"record"'))).toHaveLength(5);
+    expect(lines.filter((line) => line.includes('"error"'))).toHaveLength(1);
+
+    broken = false;
+    const before = chats.length;
+    const second = await cosearch(["evaluate", "--config", file, "--run", run, "--json"]);
+    expect(second.code).toBe(0);
+    expect((JSON.parse(second.stdout) as Summary).systems.retrievalOnly).toMatchObject({ n: 6 });
+    expect(chats.length - before).toBe(2);
+    expect(
+      readFileSync(join(run, "evaluations", "test.jsonl"), "utf8")
+        .trim()
+        .split("\n"),
+    ).toHaveLength(6);
+    expect(existsSync(kept)).toBe(false);
   }, 120_000);
 
   test("trains an agent beside a frozen ranker on a server; what the server fails at is recorded", async () => {

@@ -22,23 +22,38 @@ export interface GreedyRolloutsRequest {
 
 /**
  * One greedy trajectory a question, read by `read`, in the order of the questions: the result depends on the weights alone.
- * @throws InfrastructureError when a service failed: a score over fewer questions would not compare.
+ * A question whose service failed does not stop the others, unless its whole batch failed.
+ * @param keep Told every batch as it ends: an outcome a question, or why there is none.
+ * @throws InfrastructureError counting the questions that failed: a score over fewer questions would not compare.
  */
 export async function greedyRollouts<Outcome>(
   request: GreedyRolloutsRequest,
   read: (question: Question, trajectory: Trajectory) => Outcome,
+  keep: (batch: readonly (Outcome | InfrastructureError)[], questions: readonly Question[]) => Promise<void> = async () => {},
 ): Promise<Outcome[]> {
   const { questions, protocol, sampler, search, limits, batchQuestions, signal } = request;
   const outcomes: Outcome[] = [];
+  const failures: InfrastructureError[] = [];
+  const ask = async (question: Question) => {
+    const seed = (turn: number) => turn;
+    const trajectory = await rollout({ question, index: 0, protocol, sampler, search, limits, temperature: 0, topP: 1, seed, signal });
+    if (trajectory.stopReason !== "infra_error") return read(question, trajectory);
+    return new InfrastructureError(`question ${question.id}: ${trajectory.error}`);
+  };
   for (let start = 0; start < questions.length; start += batchQuestions) {
-    const batch = questions.slice(start, start + batchQuestions).map(async (question) => {
-      const seed = (turn: number) => turn;
-      const trajectory = await rollout({ question, index: 0, protocol, sampler, search, limits, temperature: 0, topP: 1, seed, signal });
-      if (trajectory.stopReason === "infra_error") throw new InfrastructureError(`question ${question.id}: ${trajectory.error}`);
-      return read(question, trajectory);
-    });
-    outcomes.push(...(await Promise.all(batch)));
+    const asked = questions.slice(start, start + batchQuestions);
+    const batch = await Promise.all(asked.map(ask));
+    await keep(batch, asked);
+    const failed = batch.filter((outcome) => outcome instanceof InfrastructureError);
+    failures.push(...failed);
+    outcomes.push(...batch.filter((outcome): outcome is Awaited<Outcome> => !(outcome instanceof InfrastructureError)));
     request.onProgress?.(outcomes.length, questions.length);
+    if (failed.length === asked.length) break;
   }
+  if (failures.length > 0) throw new InfrastructureError(failureText(failures, outcomes.length, questions.length));
   return outcomes;
+}
+
+function failureText(failures: readonly InfrastructureError[], answered: number, total: number): string {
+  return `${failures.length} of ${total} questions failed, ${answered} were finished; the first failure: ${failures[0]?.message}`;
 }

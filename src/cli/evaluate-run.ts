@@ -1,5 +1,5 @@
 import type { Config } from "../config.ts";
-import { evaluate } from "../evaluation/evaluate.ts";
+import { type EvaluationRequest, evaluate } from "../evaluation/evaluate.ts";
 import type { QuestionRecord } from "../evaluation/record.ts";
 import { evenlySpaced } from "../evenly-spaced.ts";
 import { jsonLines } from "../retrieval/corpus/json-lines.ts";
@@ -11,6 +11,9 @@ import { answeringParts } from "./wiring.ts";
 export interface EvaluateRunOptions {
   readonly onProgress?: (done: number, total: number) => void;
   readonly signal?: AbortSignal;
+  /** See EvaluationRequest. */
+  readonly known?: EvaluationRequest["known"];
+  readonly keep?: EvaluationRequest["keep"];
 }
 
 /** Evaluates the published weights on the configuration's held-out questions. */

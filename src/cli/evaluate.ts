@@ -8,6 +8,7 @@ import { heldOut, writeEvaluation } from "./evaluation-files.ts";
 import { Interrupted, listenForInterrupt } from "./interrupt.ts";
 import { createProgress } from "./progress.ts";
 import { showingBuild } from "./showing-build.ts";
+import { UnfinishedEvaluation } from "./unfinished-evaluation.ts";
 import { openWiring, publishCheckpoint } from "./wiring.ts";
 
 /** `cosearch evaluate`: figures on the held-out questions, of a checkpoint or of models as they are configured. */
@@ -33,16 +34,23 @@ export const evaluate = defineStrictCommand({
     const interrupt = listenForInterrupt(() => progress.line("stopping ..."));
     const opened = await showingBuild(args.json === true, interrupt.signal, (options) => openWiring(config, "answering", options));
     try {
-      await publishCheckpoint(config, opened.wiring, checkpoint);
-      const records = await evaluateRun(config, opened.wiring, {
-        signal: interrupt.signal,
-        onProgress: (done, total) => progress.update(done, total, "questions"),
-      });
-      progress.stop();
       const step = checkpoint?.manifest.step ?? 0;
       const name = args.checkpoint === undefined || args.checkpoint === "best" ? heldOut : `${heldOut}-step-${step}`;
+      await publishCheckpoint(config, opened.wiring, checkpoint);
+      const unfinished = await UnfinishedEvaluation.open(folder, name, step);
+      if (unfinished.known.size > 0) progress.line(`${unfinished.known.size} questions were answered before: asking the others`);
+      const records = await unfinished.guard(
+        evaluateRun(config, opened.wiring, {
+          known: unfinished.known,
+          keep: (batch) => unfinished.keep(batch),
+          signal: interrupt.signal,
+          onProgress: (done, total) => progress.update(done, total, "questions"),
+        }),
+      );
+      progress.stop();
       const header = { system: config.system, seed: config.seed, step, questions: records.length };
       await writeEvaluation(folder, name, { header, records });
+      await unfinished.finish();
       const data = buildReport({
         config,
         configuration: "",
@@ -57,7 +65,8 @@ export const evaluate = defineStrictCommand({
           `${resultTable(data)}\n\n${records.length} questions, ${checkpoint ? `checkpoint of step ${step}` : "models as configured"}; next: cosearch report --run ${folder}\n`,
         );
     } catch (error) {
-      if (interrupt.signal.aborted) throw new Interrupted("interrupted; nothing was written");
+      if (interrupt.signal.aborted)
+        throw new Interrupted("interrupted; the questions of finished batches are kept: the same command asks the others");
       throw error;
     } finally {
       progress.stop();
