@@ -110,7 +110,8 @@ async function configChecks(file: string, set: readonly string[]): Promise<Check
   const model = async (path: string) => {
     const { architecture, layers, hiddenSize, maxPositions } = await shapeAt(path);
     const { vocabularySize } = await loadRenderer(path);
-    return `${architecture}, ${layers} layers of ${hiddenSize}, ${vocabularySize} tokens in the vocabulary, sequences up to ${maxPositions}`;
+    const weights = await (await import("../engine/embedded/hf-folder.ts")).checkWeights(path);
+    return `${architecture}, ${(weights / 1e6).toFixed(1)} million weights, ${layers} layers of ${hiddenSize}, ${vocabularySize} tokens in the vocabulary, sequences up to ${maxPositions}`;
   };
   const checks = [
     { name: "configuration", ok: true, found: file },

@@ -6,7 +6,7 @@ import { afterEach, beforeEach, describe, expect, it } from "vitest";
 import { ModelError } from "../../errors.ts";
 import { loadRenderer } from "../hf-renderer.ts";
 import { hfConfigFromModelShape, type ModelShape } from "./architecture.ts";
-import { loadModelFolder, readModelShape, writeModelFolder } from "./hf-folder.ts";
+import { checkWeights, loadModelFolder, readModelShape, writeModelFolder } from "./hf-folder.ts";
 import { Parameters } from "./parameters.ts";
 import { SafetensorsFile, writeSafetensors } from "./safetensors.ts";
 import { TrainedModel } from "./trained-model.ts";
@@ -94,7 +94,8 @@ describe("model folders", () => {
     await expect(loadModelFolder(folder)).rejects.toThrow(/model-00001-of-00002.safetensors: tensor model.norm.weight is missing/);
     await writeFile(index, JSON.stringify({ weight_map }));
     await rm(join(folder, "model-00002-of-00002.safetensors"));
-    await expect(loadModelFolder(folder)).rejects.toThrow(/model-00002-of-00002.safetensors can't be opened/);
+    await expect(loadModelFolder(folder)).rejects.toThrow(/model-00002-of-00002.safetensors is missing: .*index.json says/);
+    await expect(checkWeights(folder)).rejects.toThrow(/model-00002-of-00002.safetensors is missing/);
   });
 
   it("give back what was written, companions included", async () => {
@@ -159,6 +160,9 @@ describe("model folders", () => {
       tensors.map((tensor) => (tensor.name === "model.norm.weight" ? { ...tensor, data: () => damaged } : tensor)),
     );
     await expect(loadModelFolder(target)).rejects.toThrow(/model.norm.weight holds NaN at index 5/);
+    await expect(checkWeights(target)).rejects.toThrow(/model.norm.weight holds NaN at index 5/);
+    await writeSafetensors(file, tensors);
+    expect(await checkWeights(target)).toBe(tensors.reduce((sum, { data }) => sum + data().length, 0));
 
     await rm(file);
     await expect(loadModelFolder(target)).rejects.toThrow(/model.safetensors can't be opened/);

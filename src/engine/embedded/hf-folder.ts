@@ -6,12 +6,12 @@ import { replaceFolder } from "../../files/replace-folder.ts";
 import { ggufConfig } from "../gguf/gguf-config.ts";
 import { GgufFile, isGguf } from "../gguf/gguf-file.ts";
 import { ggufTokenizer } from "../gguf/gguf-tokenizer.ts";
-import { hfConfigFromModelShape, type ModelShape, modelShapeFromHfConfig } from "./architecture.ts";
+import { hfConfigFromModelShape, type ModelShape, modelShapeFromHfConfig, type ParameterSpec, parameterSpecs } from "./architecture.ts";
 import { mergedWeight } from "./lora.ts";
 import { Parameters } from "./parameters.ts";
 import { SafetensorsFile, writeSafetensors } from "./safetensors.ts";
 import type { TrainedModel } from "./trained-model.ts";
-import { fillTensors, openWeights, type WeightSource } from "./weight-source.ts";
+import { fillTensors, openWeights, type WeightSource, type WeightTarget } from "./weight-source.ts";
 
 /** Copied from the folder a model came from when it is written: they don't change by training. */
 const companionFiles = [
@@ -41,6 +41,23 @@ export async function loadModelFolder(folder: string, options: { readonly traina
 }
 
 /**
+ * Reads all weights of a model folder or GGUF file, one tensor in memory after the other, to see that they can be used.
+ * @returns how many numbers there are. @throws ModelError as `loadModelFolder` does.
+ */
+export async function checkWeights(folder: string): Promise<number> {
+  const shape = await readModelShape(folder);
+  const specs = parameterSpecs(shape);
+  const count = ({ shape: sizes }: ParameterSpec) => sizes.reduce((product, size) => product * size, 1);
+  const buffer = new Float32Array(specs.reduce((largest, spec) => Math.max(largest, count(spec)), 0));
+  await fillWeights(await openWeights(folder), {
+    shape,
+    specs,
+    view: (name) => buffer.subarray(0, count(specs.find((spec) => spec.name === name) as ParameterSpec)),
+  });
+  return specs.reduce((sum, spec) => sum + count(spec), 0);
+}
+
+/**
  * Fills the weights from a safetensors file that holds exactly the model's tensors.
  * @throws ModelError as `loadModelFolder` does.
  */
@@ -48,7 +65,7 @@ export async function readWeights(path: string, parameters: Parameters): Promise
   await fillWeights(await SafetensorsFile.open(path), parameters);
 }
 
-function fillWeights(source: WeightSource, parameters: Parameters): Promise<void> {
+function fillWeights(source: WeightSource, parameters: WeightTarget & Pick<Parameters, "shape">): Promise<void> {
   const { shape } = parameters;
   return fillTensors(source, parameters, {
     whole: `a ${shape.architecture} model of this config.json`,

@@ -1,11 +1,12 @@
 /** Where weights are read from: one safetensors file, or several with an index. */
+import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { ModelError } from "../../errors.ts";
 import { readOptionalJsonObject } from "../../files/json-file.ts";
 import { ggufConfig } from "../gguf/gguf-config.ts";
 import { GgufFile, isGguf } from "../gguf/gguf-file.ts";
 import { GgufWeights } from "../gguf/gguf-weights.ts";
-import type { FlatParameters } from "./flat-parameters.ts";
+import type { ParameterSpec } from "./architecture.ts";
 import { SafetensorsFile } from "./safetensors.ts";
 
 /** An open set of named tensors, read one by one as float32. */
@@ -38,6 +39,12 @@ export async function openWeights(folder: string): Promise<WeightSource> {
   return index === undefined ? SafetensorsFile.open(join(folder, "model.safetensors")) : openShards(folder, indexPath, index);
 }
 
+async function openShard(folder: string, file: string): Promise<SafetensorsFile> {
+  const path = join(folder, file);
+  if (existsSync(path)) return SafetensorsFile.open(path);
+  throw new ModelError(`${path} is missing: ${shardIndexName} says that it holds a part of the weights; fetch the model again`);
+}
+
 async function openShards(folder: string, indexPath: string, index: Record<string, unknown>): Promise<WeightSource> {
   const map = index["weight_map"];
   if (typeof map !== "object" || map === null)
@@ -54,7 +61,7 @@ async function openShards(folder: string, indexPath: string, index: Record<strin
           `${indexPath}: tensor ${name} is said to be in ${JSON.stringify(file)}: expected the name of a file beside it`,
         );
       }
-      if (!files.has(file)) files.set(file, await SafetensorsFile.open(join(folder, file)));
+      if (!files.has(file)) files.set(file, await openShard(folder, file));
     }
   } catch (error) {
     await close();
@@ -72,6 +79,12 @@ async function openShards(folder: string, indexPath: string, index: Record<strin
   };
 }
 
+/** Where tensors go, one after the other. */
+export interface WeightTarget {
+  readonly specs: readonly Pick<ParameterSpec, "name" | "shape">[];
+  view(name: string): Float32Array;
+}
+
 /** What a source of weights must hold. */
 export interface ExpectedTensors {
   /** What the tensors make up, for errors, e.g. `a llama model of this config.json`. */
@@ -86,7 +99,7 @@ export interface ExpectedTensors {
  * Fills the weights from a source that holds exactly these tensors, and closes it.
  * @throws ModelError naming the file and tensor: missing, of a wrong shape, unexpected, NaN or infinite.
  */
-export async function fillTensors(source: WeightSource, parameters: FlatParameters, expected: ExpectedTensors): Promise<void> {
+export async function fillTensors(source: WeightSource, parameters: WeightTarget, expected: ExpectedTensors): Promise<void> {
   const { path } = source;
   const { whole, isDerived = () => false, nameInSource = (name: string) => name } = expected;
   try {
@@ -98,7 +111,9 @@ export async function fillTensors(source: WeightSource, parameters: FlatParamete
       await source.readInto(nameInSource(name), shape, weights);
       const bad = weights.findIndex((weight) => !Number.isFinite(weight));
       if (bad >= 0)
-        throw new ModelError(`${path}: tensor ${nameInSource(name)} holds ${weights[bad]} at index ${bad}: the weights are damaged`);
+        throw new ModelError(
+          `${path}: tensor ${nameInSource(name)} holds ${weights[bad]} at index ${bad}: the weights are damaged: fetch or export them again`,
+        );
     }
   } finally {
     await source.close();
