@@ -12,6 +12,8 @@ interface PeerTokens {
   /** Null: the tokenizer has no template; an entry: the template refused the conversation. */
   readonly chats: readonly (Ids | null)[] | null;
   readonly dataChats: readonly (Ids | null)[] | null;
+  /** Which tokenizer it was, and what had to be mended in how transformers reads a GGUF file. */
+  readonly peer: object;
 }
 
 /** Compares encoding as markup and as data, and chats whose contents are markup and data. */
@@ -21,6 +23,7 @@ export async function compareTokens(model: string, tokenizer: string, run: Parit
   const conversations = parityConversations(1, count);
   const renderer = await loadRenderer(tokenizer);
   const peer = await run.peer.request<PeerTokens>({ task: "tokenize", tokenizer, texts, conversations });
+  run.report.note({ model, texts: count, conversations: count, ...peer.peer });
 
   const compare = <Item>(check: string, items: readonly Item[], expected: readonly (Ids | null)[], encode: (item: Item) => Ids) => {
     const different: Item[] = [];

@@ -96,9 +96,28 @@ def without_special(tokenizer):
     return lambda text: plain.encode(text, add_special_tokens=False).ids
 
 
+def add_pretokenizer(tokenizer, path):
+    """
+    transformers leaves out what tokenizer.ggml.pre says and splits as GPT-2 does. SmolLM2's tokenizer.json (and llama.cpp for "smollm")
+    splits every digit first; the other values that are read here are left as they come.
+    """
+    import gguf
+
+    if gguf.GGUFReader(path).fields["tokenizer.ggml.pre"].contents() != "smollm":
+        return None
+    steps = tokenizers.pre_tokenizers
+    tokenizer.backend_tokenizer.pre_tokenizer = steps.Sequence([steps.Digits(True), steps.ByteLevel(add_prefix_space=False)])
+    return "digits are split first, as tokenizer.ggml.pre says"
+
+
 def tokenize(tokenizer, texts, conversations):
-    positional, named = source(tokenizer)
+    path = tokenizer
+    positional, named = source(path)
     tokenizer = transformers.AutoTokenizer.from_pretrained(*positional, **named)
+    encode_all = lambda: [tokenizer.encode(text, add_special_tokens=False) for text in texts]
+    as_read = encode_all()
+    correction = add_pretokenizer(tokenizer, path) if named else None
+    corrected = sum(before != after for before, after in zip(as_read, encode_all()))
     markup, data = lambda text: tokenizer.encode(text, add_special_tokens=False), without_special(tokenizer)
 
     def render(messages, encode):
@@ -119,7 +138,7 @@ def tokenize(tokenizer, texts, conversations):
     return {"markup": [markup(text) for text in texts], "data": [data(text) for text in texts],
             "chats": [render(messages, markup) for messages in conversations] if tokenizer.chat_template else None,
             "dataChats": [render_data(messages) for messages in conversations] if tokenizer.chat_template else None,
-            "class": type(tokenizer).__name__}
+            "peer": {"class": type(tokenizer).__name__, **({"correction": correction, "correctedTexts": corrected} if correction else {})}}
 
 
 def forward(ids):

@@ -8,6 +8,7 @@ import { readJsonObject, readOptionalJsonObject } from "../files/json-file.ts";
 import { ChatTemplate, type RenderedSegment } from "./chat-template.ts";
 import { GgufFile, isGguf } from "./gguf/gguf-file.ts";
 import { ggufTokenizer } from "./gguf/gguf-tokenizer.ts";
+import { withUnicodeNumbers } from "./number-splits.ts";
 import { plainTokenizer } from "./plain-tokenizer.ts";
 import { RecentCache } from "./recent-cache.ts";
 import type { Message, Renderer } from "./renderer.ts";
@@ -95,8 +96,9 @@ export class HfRenderer implements Renderer {
   /** @throws ModelError when the library can't read the tokenizer or the template. */
   constructor(private readonly files: RendererFiles) {
     try {
-      this.tokenizer = new Tokenizer(files.tokenizer, files.tokenizerConfig);
-      this.plain = plainTokenizer(files.tokenizer, files.tokenizerConfig);
+      const tokenizer = withUnicodeNumbers(files.tokenizer);
+      this.tokenizer = new Tokenizer(tokenizer, files.tokenizerConfig);
+      this.plain = plainTokenizer(tokenizer, files.tokenizerConfig);
     } catch (error) {
       throw new ModelError(`${join(files.folder, "tokenizer.json")} can't be used: ${(error as Error).message}`, { cause: error });
     }
