@@ -91,6 +91,40 @@ describe("bad models", () => {
   });
 });
 
+describe("models that don't fit together", () => {
+  test("an unknown architecture, and a shard that is missing", async () => {
+    const other = damagedAgent("other-architecture");
+    const config = join(other, "config.json");
+    writeFileSync(config, JSON.stringify({ ...JSON.parse(readFileSync(config, "utf8")), model_type: "gemma2" }));
+    expect(await refused(["--set", `agent.model=${other}`], 2)).toMatch(
+      /agent\.model: .*config\.json: model_type is "gemma2": supported are llama, mistral, qwen2, qwen3/,
+    );
+    const sharded = damagedAgent("sharded");
+    rmSync(join(sharded, "model.safetensors"));
+    const index = { weight_map: { "model.norm.weight": "model-00001-of-00001.safetensors" } };
+    writeFileSync(join(sharded, "model.safetensors.index.json"), JSON.stringify(index));
+    const shard = /agent\.model.*sharded\/model-00001-of-00001\.safetensors is missing: model\.safetensors\.index\.json says/s;
+    expect(await refused(["--set", `agent.model=${sharded}`], 2)).toMatch(shard);
+    const looked = await cosearch(["doctor", "--config", project.config, "--set", `agent.model=${sharded}`]);
+    expect(looked.code).toBe(2);
+    expect(looked.stdout).toMatch(shard);
+  }, 30_000);
+
+  test("a chat template that fails, and a budget beyond the context", async () => {
+    const folder = damagedAgent("no-system");
+    const file = join(folder, "tokenizer_config.json");
+    const template = "{{ raise_exception('no system role') }}";
+    rmSync(join(folder, "chat_template.jinja"), { force: true });
+    writeFileSync(file, JSON.stringify({ ...JSON.parse(readFileSync(file, "utf8")), chat_template: template }));
+    expect(await refused(["--set", `agent.model=${folder}`, "--set", "agent.prompt=full"], 2)).toMatch(
+      /no-system: the chat template failed \(roles: system, user\): .*no system role.*; mend chat_template/,
+    );
+    expect(await refused(["--set", "agent.maxResponseTokens=100000"], 2)).toMatch(
+      /agent\.maxResponseTokens is 100000, .* longest sequence is \d+: lower agent\.maxResponseTokens to \d+ or less/,
+    );
+  }, 30_000);
+});
+
 describe("bad data", () => {
   test("a malformed questions file names the line", async () => {
     const file = questionsFile("malformed.jsonl", [good, '{"id": "b", "question": ']);

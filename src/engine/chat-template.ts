@@ -69,10 +69,8 @@ export class ChatTemplate {
       return this.template.render({ messages: plain, add_generation_prompt: true, ...this.tokens });
     } catch (error) {
       throw new ModelError(
-        `${this.place}: the chat template failed (roles: ${messages.map((message) => message.role).join(", ")}): ${(error as Error).message}`,
-        {
-          cause: error,
-        },
+        `${this.place}: the chat template failed (roles: ${messages.map((message) => message.role).join(", ")}): ${(error as Error).message}; mend chat_template, or where it is a role that it refuses choose another prompt (the compact ones have no system message)`,
+        { cause: error },
       );
     }
   }
