@@ -8,10 +8,10 @@ import { readJsonObject, readOptionalJsonObject } from "../files/json-file.ts";
 import { ChatTemplate, type RenderedSegment } from "./chat-template.ts";
 import { GgufFile, isGguf } from "./gguf/gguf-file.ts";
 import { ggufTokenizer } from "./gguf/gguf-tokenizer.ts";
-import { withUnicodeNumbers } from "./number-splits.ts";
 import { plainTokenizer } from "./plain-tokenizer.ts";
 import { RecentCache } from "./recent-cache.ts";
 import type { Message, Renderer } from "./renderer.ts";
+import { withUnicodeSplits } from "./unicode-splits.ts";
 
 const cachedTexts = 20_000;
 
@@ -96,7 +96,7 @@ export class HfRenderer implements Renderer {
   /** @throws ModelError when the library can't read the tokenizer or the template. */
   constructor(private readonly files: RendererFiles) {
     try {
-      const tokenizer = withUnicodeNumbers(files.tokenizer);
+      const tokenizer = withUnicodeSplits(files.tokenizer);
       this.tokenizer = new Tokenizer(tokenizer, files.tokenizerConfig);
       this.plain = plainTokenizer(tokenizer, files.tokenizerConfig);
     } catch (error) {
