@@ -278,6 +278,12 @@ const evaluation = z.strictObject({
 const engine = z.strictObject({
   kind: z.enum(["embedded"]).default("embedded"),
   threads: z.int().min(1).max(256).default(1).describe("compute threads of one engine"),
+  executionProviders: z
+    .array(z.enum(["cpu", "webgpu", "cuda"]))
+    .min(1)
+    .refine((providers) => new Set(providers).size === providers.length, "names a provider twice")
+    .default(["cpu"])
+    .describe("what onnxruntime computes with, in order of preference; tensors stay in the CPU's memory between runs"),
   microBatchTokens: z.int().min(16).default(1024).describe("tokens (padding included) in one forward-backward pass"),
   execution: z
     .enum(["auto", "whole-graph", "layer-by-layer"])

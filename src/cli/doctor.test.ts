@@ -41,3 +41,14 @@ test("a server that fails is told once, after one attempt; parts are looked at t
   });
   expect((await checksOf(well)).find(({ name }) => name === "agent tokens")).toMatchObject({ ok: true });
 }, 30_000);
+
+test("an execution provider is tried, and one that can't be used is named with what to do", async () => {
+  const file = join(folder, "providers.yaml");
+  writeFileSync(file, stringify({ extends: resolve("configs/atlas.yaml"), engine: { executionProviders: ["cuda", "cpu"] } }));
+  const outcome = await cosearch(["doctor", "--config", file, "--json"]);
+  const checks = JSON.parse(outcome.stdout) as { name: string; ok: boolean; found: string }[];
+  const check = checks.find(({ name }) => name === "engine.executionProviders");
+  // A machine with CUDA passes; any other is told what is missing.
+  if (check?.ok) expect(check.found).toBe("cuda, cpu");
+  else expect(check?.found).toMatch(/cuda can't be used on this machine: .*\n?.*onnxruntime knows here: cpu .*ONNXRUNTIME_NODE_INSTALL/s);
+}, 30_000);

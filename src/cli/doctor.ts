@@ -118,6 +118,7 @@ async function configChecks(file: string, set: readonly string[]): Promise<Check
     ...(await attempt("data.train", config.data.train, questions)),
     ...(await attempt("data.dev", config.data.dev, questions)),
     ...(await attempt("data.test", config.data.test, questions)),
+    ...(await providerChecks(config)),
     await retrievalCheck(config.retrieval),
     ...(await attempt("agent.model", await localModel(config.agent.model), model)),
     ...(await attempt("ranker.model", await localModel(config.ranker.model), model)),
@@ -180,6 +181,19 @@ async function serverCheck(policy: "agent" | "ranker", endpoint: EndpointConfig 
     return [{ name, ok: true, found: description }];
   } catch (error) {
     return [{ name, ok: false, found: (error as Error).message, fix: `start the server, or correct ${name}` }];
+  }
+}
+
+/** Whether providers other than the CPU can be used. */
+async function providerChecks(config: Config): Promise<Check[]> {
+  const { executionProviders } = config.engine;
+  if (executionProviders.every((provider) => provider === "cpu")) return [];
+  const name = "engine.executionProviders";
+  try {
+    await (await import("../onnx/providers.ts")).checkProviders(executionProviders);
+    return [{ name, ok: true, found: executionProviders.join(", ") }];
+  } catch (error) {
+    return [{ name, ok: false, found: (error as Error).message, fix: "install what it names, or set it to [cpu]" }];
   }
 }
 

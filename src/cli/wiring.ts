@@ -44,6 +44,7 @@ export async function openWiring(config: Config, purpose: Purpose, options: Open
     await Promise.all(open.splice(0).map((part) => part.close()));
   };
   try {
+    await requireProviders(config);
     const [trainQuestions, devQuestions] =
       purpose === "training"
         ? [await loadQuestions(config.data.train), config.data.dev === undefined ? [] : await loadQuestions(config.data.dev)]
@@ -138,4 +139,12 @@ export async function loadTrained(config: Config, policies: Policies, checkpoint
 export async function publishCheckpoint(config: Config, wiring: Wiring, checkpoint?: Checkpoint): Promise<void> {
   if (checkpoint) await loadTrained(config, wiring, checkpoint);
   await Promise.all([wiring.main.engine.publish(), sharesBackbone(wiring) ? undefined : wiring.ranker?.engine.publish()]);
+}
+
+/** Before anything is loaded. The library itself is loaded only where there is more than the CPU to ask it for. */
+async function requireProviders({ agent, ranker, engine: { executionProviders } }: Config): Promise<void> {
+  if (agent.model === undefined && ranker.model === undefined) return;
+  if (executionProviders.some((provider) => provider !== "cpu")) {
+    await (await import("../onnx/providers.ts")).checkProviders(executionProviders);
+  }
 }

@@ -1,8 +1,24 @@
 /** What every graph needs of onnxruntime: sessions and tensors. */
 import * as ort from "onnxruntime-node";
+import type { ExecutionProvider } from "./providers.ts";
+
+let used: readonly ExecutionProvider[] = ["cpu"];
 
 /**
- * A CPU session that computes with `threads` threads.
+ * From now on the sessions of this thread compute with these, the first that can do an operation. Tensors stay in the memory of the CPU
+ * between runs. An engine has a thread of its own, so that this sets nothing but that engine's sessions.
+ */
+export function useProviders(providers: readonly ExecutionProvider[]): void {
+  used = [...providers];
+}
+
+/** What `useProviders` set; at first the CPU alone. */
+export function providersInUse(): readonly ExecutionProvider[] {
+  return used;
+}
+
+/**
+ * A session on the providers in use (the CPU, if `useProviders` set no others), whose part on the CPU has `threads` threads.
  * @param model A serialised model, or the path of one (which may keep its weights in files beside it).
  * @param arena Whether freed memory is kept for the next run: right for a forward pass of large batches, which runs a tenth to twice as
  * fast with it; training needs a fifth less memory, at the same speed, without.
@@ -15,7 +31,7 @@ export function createSession(
   { arena = false, spinning = true }: { readonly arena?: boolean; readonly spinning?: boolean } = {},
 ): Promise<ort.InferenceSession> {
   const options: ort.InferenceSession.SessionOptions = {
-    executionProviders: ["cpu"],
+    executionProviders: [...used],
     intraOpNumThreads: threads,
     interOpNumThreads: 1,
     executionMode: "sequential",

@@ -2,6 +2,8 @@
 import { existsSync } from "node:fs";
 import { join } from "node:path";
 import { ConfigError, ModelError } from "../../errors.ts";
+import { checkProviders, type ExecutionProvider } from "../../onnx/providers.ts";
+import { useProviders } from "../../onnx/session.ts";
 import type { SampledTokens } from "../../types.ts";
 import type { ForwardBackwardResult, LoraShape, Loss, OptimStepOptions, ScoredSequence, TrainingExample } from "../engine.ts";
 import { isGguf } from "../gguf/gguf-file.ts";
@@ -43,6 +45,8 @@ export interface EmbeddedEngineOptions extends PolicyOptions {
   readonly tokenizerFolder?: string;
   /** Compute threads. Default 1. */
   readonly threads?: number;
+  /** What of the machine computes, in order of preference. Default the CPU. */
+  readonly executionProviders?: readonly ExecutionProvider[];
   /** Tokens (padding included) in one forward-backward pass. Default 1024. */
   readonly microBatchTokens?: number;
   readonly execution?: "auto" | "whole-graph" | "layer-by-layer";
@@ -66,6 +70,9 @@ export class EmbeddedEngineCore {
 
   /** @throws ConfigError for options that contradict one another, ModelError for a folder that can't be used. */
   static async create(options: EmbeddedEngineOptions): Promise<EmbeddedEngineCore> {
+    const { executionProviders = ["cpu"] } = options;
+    await checkProviders(executionProviders);
+    useProviders(executionProviders);
     const base = await parametersOf(options);
     return EmbeddedEngineCore.over(base, options, await rendererOf(options, base.shape));
   }
