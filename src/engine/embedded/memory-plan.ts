@@ -40,7 +40,7 @@ export interface MemoryPlan {
   readonly total: number;
 }
 
-/** Models below about 50 million parameters run as one graph: faster, and small enough. */
+/** Models below about 50 million parameters always run as one graph: faster, and small enough. */
 export const layerByLayerParameters = 50e6;
 
 /** Node and onnxruntime. */
@@ -50,21 +50,40 @@ const graphBytes = 6 * 2 ** 20;
 /** What the formulas below leave out (copies that the runtime makes, fragmentation), as measured on models of 10 to 135 million parameters. */
 const margin = 1.2;
 
-/** The execution that `auto` stands for. */
-export function chosenExecution(shape: ModelShape, execution: MemoryQuestion["execution"]): MemoryPlan["execution"] {
+/** Activations of a micro-batch that a larger model may keep at once, to save itself the second forward pass. */
+export const wholeGraphBytes = 2.4 * 2 ** 30;
+
+/** What `auto` stands for: `fitting` decides anew for every micro-batch. */
+export function chosenExecution(shape: ModelShape, execution: MemoryQuestion["execution"]): MemoryPlan["execution"] | "fitting" {
   if (execution !== "auto") return execution;
-  return parameterCount(shape) >= layerByLayerParameters ? "layer-by-layer" : "whole-graph";
+  return parameterCount(shape) >= layerByLayerParameters ? "fitting" : "whole-graph";
+}
+
+/** Whether the activations of a micro-batch of `tokens` tokens (padding included) in rows of `row` stay within the limit as one graph. */
+export function fitsWholeGraph(
+  shape: ModelShape,
+  lora: LoraShape | undefined,
+  tokens: number,
+  row: number,
+  limitBytes = wholeGraphBytes,
+): boolean {
+  return margin * activationBytes(shape, lora, tokens, row, "whole-graph") <= limitBytes;
 }
 
 /** Estimates a policy's memory. */
 export function planMemory(question: MemoryQuestion): MemoryPlan {
   const { shape, lora, trainable, sampledSequences, longestSequence, prefixCacheMegabytes } = question;
-  const execution = chosenExecution(shape, question.execution);
+  const tokens = Math.max(question.microBatchTokens, longestSequence);
+  const chosen = chosenExecution(shape, question.execution);
+  const fits = chosen === "fitting" && fitsWholeGraph(shape, lora, tokens, longestSequence);
+  const execution = chosen !== "fitting" ? chosen : fits ? "whole-graph" : "layer-by-layer";
   const own =
     lora === undefined ? parameterCount(shape) : adapterSpecs(shape, lora).reduce((sum, spec) => sum + elementCount(spec.shape), 0);
   const weights = 4 * ((question.sharesWeights ? 0 : parameterCount(shape)) + (lora === undefined ? 0 : 2 * own));
   const optimiser = trainable ? 12 * own : 0;
-  const activations = trainable ? margin * trainingBytes(question, execution) : 0;
+  const kept = margin * activationBytes(shape, lora, tokens, longestSequence, execution);
+  // Where the longest sequences go layer by layer, shorter ones still go as one graph.
+  const activations = trainable ? (chosen === "fitting" && !fits ? Math.max(kept, wholeGraphBytes) : kept) : 0;
   const tokenBytes = 4 * cacheFloatsPerToken(shape);
   // Buffers grow by a quarter at a time.
   const cached = 1.25 * sampledSequences * longestSequence * tokenBytes;
@@ -78,10 +97,15 @@ export function planMemory(question: MemoryQuestion): MemoryPlan {
 /** The sampler's own limit for the sequences of a batch, and what its last growth may add. */
 const samplingCacheBytes = 1.25 * 512 * 2 ** 20;
 
-function trainingBytes({ shape, lora, microBatchTokens, longestSequence }: MemoryQuestion, execution: MemoryPlan["execution"]): number {
+/** Of a forward and backward pass over `tokens` tokens in rows of `row`. */
+function activationBytes(
+  shape: ModelShape,
+  lora: LoraShape | undefined,
+  tokens: number,
+  row: number,
+  execution: MemoryPlan["execution"],
+): number {
   const { hiddenSize, heads, keyValueHeads, headSize, intermediateSize, layers, vocabularySize } = shape;
-  const tokens = Math.max(microBatchTokens, longestSequence);
-  const row = Math.min(longestSequence, tokens);
   // Kept for the backward pass, a token and layer: norms and residuals, queries, keys and values before and after rotation, the feed-forward parts.
   const vectors =
     4 * hiddenSize + (3 * heads + 4 * keyValueHeads) * headSize + 5 * intermediateSize + (lora ? lora.targets.length * lora.rank : 0);

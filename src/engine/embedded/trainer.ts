@@ -2,6 +2,7 @@ import type { ForwardBackwardResult, Loss, OptimStepOptions, ScoredSequence, Tra
 import { adamWStep } from "./adamw.ts";
 import type { ModelShape } from "./architecture.ts";
 import type { Executor, TokenScores } from "./executor.ts";
+import { FittingExecutor } from "./fitting-executor.ts";
 import type { FlatParameters } from "./flat-parameters.ts";
 import { GrammarRows } from "./grammar-replay.ts";
 import { LayerExecutor } from "./layer-executor.ts";
@@ -22,7 +23,7 @@ export interface TrainerOptions {
   readonly threads: number;
   /** Tokens (padding included) in one run of the graphs. */
   readonly microBatchTokens: number;
-  /** `auto`: the whole graph for models below about 50 million parameters. */
+  /** `auto`: the whole graph for models below about 50 million parameters, and for larger ones where a micro-batch is small enough (`fitsWholeGraph`). */
   readonly execution: "auto" | "whole-graph" | "layer-by-layer";
   /** Whether sequences of the same prompt share a row. Default true. */
   readonly sharePrompts?: boolean;
@@ -60,8 +61,8 @@ export class EmbeddedTrainer {
     const { execution, threads, adapter } = options;
     const model = new TrainedModel(parameters, adapter);
     this.trainable = model.trainable;
-    const layered = chosenExecution(shape, execution) === "layer-by-layer";
-    this.executor = new (layered ? LayerExecutor : WholeGraphExecutor)(model, rotaryTables(shape), threads);
+    const executors = { "whole-graph": WholeGraphExecutor, "layer-by-layer": LayerExecutor, fitting: FittingExecutor };
+    this.executor = new executors[chosenExecution(shape, execution)](model, rotaryTables(shape), threads);
     this.grammarRows = new GrammarRows(shape.vocabularySize);
   }
 
