@@ -288,7 +288,7 @@ const engine = z.strictObject({
   execution: z
     .enum(["auto", "whole-graph", "layer-by-layer"])
     .default("auto")
-    .describe("layer-by-layer keeps memory low for larger models"),
+    .describe("layer-by-layer needs the least memory and computes every layer twice; auto: as one graph where that stays within 2.4 GiB"),
   checkMemory: z.boolean().default(true).describe("refuse to start when the models would not fit into the free memory"),
   prefixCacheMegabytes: nonNegative("keys and values of finished sequences kept for reuse within one policy version").default(256),
 });
