@@ -1,7 +1,7 @@
 /** Logits, greedy continuations and gradients of one loaded model, ours against the peer's. */
 import { join } from "node:path";
-import { SafetensorsFile } from "../src/engine/embedded/safetensors.ts";
 import type { LineProcess } from "./line-process.ts";
+import { largestDifference, type TensorDifference, withTensors, worse } from "./parity-differences.ts";
 import type { ParityReport } from "./parity-report.ts";
 import { type ParitySide, parityLoss } from "./parity-side.ts";
 
@@ -24,36 +24,6 @@ const comparedPositions = 5;
 /** Below this a probability is near the smallest float, which has too few digits to compare. */
 const leastLogprob = -80;
 
-/** Largest absolute difference; `counts` leaves entries out. */
-function largestDifference(
-  expected: ArrayLike<number>,
-  found: ArrayLike<number>,
-  counts: (expected: number) => boolean = () => true,
-): number {
-  let largest = expected.length === found.length ? 0 : Number.NaN;
-  for (let index = 0; index < expected.length; index++) {
-    if (!counts(expected[index] as number)) continue;
-    const difference = Math.abs((expected[index] as number) - (found[index] as number));
-    if (!(difference <= largest)) largest = difference;
-  }
-  return largest;
-}
-
-async function withTensors<Result>(path: string, use: (read: (name: string) => Promise<Float32Array>, names: string[]) => Promise<Result>) {
-  const file = await SafetensorsFile.open(path);
-  const read = async (name: string) => {
-    const shape = file.shapeOf(name) ?? [];
-    const numbers = new Float32Array(shape.reduce((product, size) => product * size, 1));
-    await file.readInto(name, shape, numbers);
-    return numbers;
-  };
-  try {
-    return await use(read, file.names);
-  } finally {
-    await file.close();
-  }
-}
-
 /**
  * Logits up to the constant that a softmax does not see: log-probabilities over the whole vocabulary by the sampling graphs (prefill and
  * steps), and those of the texts' own tokens by the training graphs, at every position.
@@ -73,8 +43,10 @@ export async function compareLogits(
       const expected = await read(`distributions.${index}`);
       for (const [position, found] of (await side.distributions(tokenIds, comparedPositions)).entries()) {
         const row = expected.subarray(position * vocabularySize, (position + 1) * vocabularySize);
-        const difference = largestDifference(row, found, (logprob) => logprob > leastLogprob);
-        if (!(difference <= sampling)) sampling = difference;
+        sampling = Math.max(
+          sampling,
+          largestDifference(row, found, (logprob) => logprob <= leastLogprob),
+        );
       }
     }
     const figures = { sequences: sequences.length, positions: sequences.length * comparedPositions, vocabulary: vocabularySize };
@@ -83,8 +55,7 @@ export async function compareLogits(
       const found = await side.logprobs(sequences, execution);
       let training = 0;
       for (const index of sequences.keys()) {
-        const difference = largestDifference(await read(`logprobs.${index}`), found[index] ?? []);
-        if (!(difference <= training)) training = difference;
+        training = Math.max(training, largestDifference(await read(`logprobs.${index}`), found[index] ?? []));
       }
       const tokens = sequences.reduce((sum, { length }) => sum + length - 1, 0);
       run.report.check({ check: `log-probabilities, training graphs, ${execution}`, model, tokens }, training, logitBound);
@@ -150,15 +121,12 @@ export async function compareGradients(
     const counts = Math.abs(result.tokens - expected.tokens) + Math.abs(result.clipFraction - expected.clipFraction) * expected.tokens;
     run.report.check({ check: `trained and clipped tokens counted otherwise, ${execution}`, model }, Math.round(counts), 0);
     await withTensors(path, async (read, names) => {
-      let worst =
-        names.length === gradients.size
-          ? { value: 0, name: "" }
-          : { value: Number.NaN, name: `${names.length} tensors, ours ${gradients.size}` };
+      const unlike = { name: `${names.length} tensors, ours ${gradients.size}`, value: Number.NaN };
+      let worst: TensorDifference = names.length === gradients.size ? { name: "", value: 0 } : unlike;
       for (const name of names) {
         const theirs = await read(name);
         const scale = largestDifference(theirs, new Float32Array(theirs.length));
-        const value = largestDifference(theirs, gradients.get(name) ?? []) / scale;
-        if (!(value <= worst.value)) worst = { value, name };
+        worst = worse(worst, { name, value: largestDifference(theirs, gradients.get(name) ?? []) / scale });
       }
       run.report.check({ check: `gradients, ${execution}`, model, tensors: names.length, worst: worst.name }, worst.value, gradientBound);
     });

@@ -6,9 +6,12 @@ export class ParityReport {
   private readonly broken: string[] = [];
   private checks = 0;
 
+  /** @param print Takes every line. */
+  constructor(private readonly print: (figures: object) => void = printLine) {}
+
   /** Prints figures that are not compared. */
   note(figures: object): void {
-    printLine({ benchmark: "parity", ...figures });
+    this.print({ benchmark: "parity", ...figures });
   }
 
   /** Prints one comparison; NaN is out of every bound. */
