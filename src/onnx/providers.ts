@@ -10,7 +10,7 @@ export type ExecutionProvider = (typeof executionProviders)[number];
 const advice: Record<ExecutionProvider, string> = {
   cpu: "run npm ci again on this machine",
   webgpu: "webgpu needs a graphics driver (on Linux libvulkan.so.1 and a Vulkan driver)",
-  cuda: "cuda needs an NVIDIA driver, CUDA, and onnxruntime's CUDA libraries, which its npm package fetches only when asked to: ONNXRUNTIME_NODE_INSTALL=cuda12 npm rebuild onnxruntime-node",
+  cuda: "cuda needs an NVIDIA driver, CUDA, and onnxruntime's CUDA libraries, which its npm package fetches only when asked to: ONNXRUNTIME_NODE_INSTALL=true npm rebuild onnxruntime-node",
 };
 
 /**
