@@ -284,7 +284,11 @@ const engine = z.strictObject({
     .refine((providers) => new Set(providers).size === providers.length, "names a provider twice")
     .default(["cpu"])
     .describe("what onnxruntime computes with, in order of preference; tensors stay in the CPU's memory between runs"),
-  microBatchTokens: z.int().min(16).default(1024).describe("tokens (padding included) in one forward-backward pass"),
+  microBatchTokens: z
+    .int()
+    .min(16)
+    .default(1024)
+    .describe("most tokens (padding included) in one forward-backward pass; execution auto takes 512 for models above 50M parameters"),
   execution: z
     .enum(["auto", "whole-graph", "layer-by-layer"])
     .default("auto")

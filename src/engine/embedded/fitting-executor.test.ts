@@ -85,7 +85,9 @@ describe("the memory plan", () => {
     const short = planMemory({ ...asked, execution: "auto", longestSequence: 256 });
     const long = planMemory({ ...asked, execution: "auto", longestSequence: 4096 });
     expect([short.execution, long.execution]).toEqual(["whole-graph", "layer-by-layer"]);
-    expect(short.activations).toBe(planMemory({ ...asked, execution: "whole-graph", longestSequence: 256 }).activations);
+    const asOne = { ...asked, execution: "whole-graph", longestSequence: 256 } as const;
+    expect(short.activations).toBe(planMemory({ ...asOne, microBatchTokens: 512 }).activations);
+    expect(short.activations).toBeLessThan(planMemory(asOne).activations);
     expect(long.activations).toBeGreaterThanOrEqual(2.4 * 2 ** 30);
     expect(long.activations).toBeGreaterThanOrEqual(
       planMemory({ ...asked, execution: "layer-by-layer", longestSequence: 4096 }).activations,

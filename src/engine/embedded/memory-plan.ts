@@ -53,6 +53,14 @@ const margin = 1.2;
 /** Activations of a micro-batch that a larger model may keep at once, to save itself the second forward pass. */
 export const wholeGraphBytes = 2.4 * 2 ** 30;
 
+/** Tokens of a micro-batch of a larger model under `auto`, where its rows are no longer: more make it no faster, and need more memory. */
+const fittingTokens = 512;
+
+/** Tokens (padding included) of one pass, at most, where rows allow. */
+export function passTokens(shape: ModelShape, execution: MemoryQuestion["execution"], microBatchTokens: number): number {
+  return chosenExecution(shape, execution) === "fitting" ? Math.min(microBatchTokens, fittingTokens) : microBatchTokens;
+}
+
 /** What `auto` stands for: `fitting` decides anew for every micro-batch. */
 export function chosenExecution(shape: ModelShape, execution: MemoryQuestion["execution"]): MemoryPlan["execution"] | "fitting" {
   if (execution !== "auto") return execution;
@@ -73,7 +81,7 @@ export function fitsWholeGraph(
 /** Estimates a policy's memory. */
 export function planMemory(question: MemoryQuestion): MemoryPlan {
   const { shape, lora, trainable, sampledSequences, longestSequence, prefixCacheMegabytes } = question;
-  const tokens = Math.max(question.microBatchTokens, longestSequence);
+  const tokens = Math.max(passTokens(shape, question.execution, question.microBatchTokens), longestSequence);
   const chosen = chosenExecution(shape, question.execution);
   const fits = chosen === "fitting" && fitsWholeGraph(shape, lora, tokens, longestSequence);
   const execution = chosen !== "fitting" ? chosen : fits ? "whole-graph" : "layer-by-layer";

@@ -8,7 +8,7 @@ import { GrammarRows } from "./grammar-replay.ts";
 import { LayerExecutor } from "./layer-executor.ts";
 import type { AdapterParameters } from "./lora.ts";
 import { hasEntropyBonus, lossTerms, summarise } from "./loss-terms.ts";
-import { chosenExecution } from "./memory-plan.ts";
+import { chosenExecution, passTokens } from "./memory-plan.ts";
 import { type MicroBatch, microBatch, type TargetedSequence } from "./micro-batch.ts";
 import { planBatches, planSequence } from "./pack-plan.ts";
 import type { Parameters } from "./parameters.ts";
@@ -21,7 +21,7 @@ import { WholeGraphExecutor } from "./whole-graph-executor.ts";
 export interface TrainerOptions {
   /** Compute threads. */
   readonly threads: number;
-  /** Tokens (padding included) in one run of the graphs. */
+  /** Most tokens (padding included) in one run of the graphs; `auto` takes fewer for models above about 50 million parameters. */
   readonly microBatchTokens: number;
   /** `auto`: the whole graph for models below about 50 million parameters, and for larger ones where a micro-batch is small enough (`fitsWholeGraph`). */
   readonly execution: "auto" | "whole-graph" | "layer-by-layer";
@@ -70,7 +70,7 @@ export class EmbeddedTrainer {
   private async eachBatch(sequences: readonly TargetedSequence[], run: (batch: MicroBatch) => Promise<TokenScores>) {
     const plans = sequences.flatMap((sequence, index) => planSequence(index, sequence.mask) ?? []);
     const batches = planBatches(plans, (index) => sequences[index]?.tokenIds ?? [], {
-      maxTokens: this.options.microBatchTokens,
+      maxTokens: passTokens(this.shape, this.options.execution, this.options.microBatchTokens),
       maxRow: this.shape.maxPositions,
       pack: this.options.sharePrompts ?? true,
     });
