@@ -60,11 +60,20 @@ export const init = defineStrictCommand({
     await writeAtomically(file, configText(choice));
     // What was written is a configuration: read it as every command will.
     loadConfig({ file });
-    const next = choice.model === "endpoint" ? `cosearch evaluate --config ${file}` : `cosearch train --config ${file}`;
+    const next = nextCommands(choice.model, file);
     if (args.json) process.stdout.write(`${JSON.stringify({ file, next })}\n`);
-    else process.stdout.write(`${file} is written: look through it, then\n  cosearch doctor --config ${file}\n  ${next}\n`);
+    else process.stdout.write(`${file} is written: look through it, then\n${next.map((command) => `  ${command}\n`).join("")}`);
   },
 });
+
+/** What to do with the file, in this order. */
+function nextCommands(model: InitModel, file: string): string[] {
+  const doctor = `cosearch doctor --config ${file}`;
+  if (model === "endpoint") return [doctor, `cosearch evaluate --config ${file}`];
+  if (model === "tiny") return [doctor, `cosearch train --config ${file}`];
+  // A language model has the formats to learn before there is anything to reward.
+  return [doctor, `cosearch warm-start --config ${file} --write-config warm.yaml`, "cosearch train --config warm.yaml"];
+}
 
 function modelOf(text: string): InitModel {
   const found = initModels.find((model) => model === text);
