@@ -293,6 +293,10 @@ const engine = z.strictObject({
     .enum(["auto", "whole-graph", "layer-by-layer"])
     .default("auto")
     .describe("layer-by-layer needs the least memory and computes every layer twice; auto: as one graph where that stays within 2.4 GiB"),
+  samplingWeights: z
+    .enum(["f32", "int8"])
+    .default("f32")
+    .describe("int8: sample from a copy of the frozen weights in bytes (adapters only); faster for few sequences at once, slower for many"),
   checkMemory: z.boolean().default(true).describe("refuse to start when the models would not fit into the free memory"),
   prefixCacheMegabytes: nonNegative("keys and values of finished sequences kept for reuse within one policy version").default(256),
 });

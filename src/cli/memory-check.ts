@@ -33,6 +33,7 @@ export async function planPolicies(config: Config, purpose: Purpose): Promise<Po
     execution: engine.execution,
     microBatchTokens: engine.microBatchTokens,
     prefixCacheMegabytes: engine.prefixCacheMegabytes,
+    samplingWeights: engine.samplingWeights,
     sampledSequences: Math.min(sampledAtOnce, trajectories),
   };
   // Loaded late: help and error messages need no native library.

@@ -80,6 +80,15 @@ function policyOptions({ lora }: PolicyConfig, trainable: boolean, adapterSeed: 
 async function newEngine(config: Config, modelFolder: string, policy: PolicyOptions): Promise<EmbeddedEngine> {
   // Loaded late: help and error messages need no native library.
   const { createEmbeddedEngine } = await import("../engine/embedded/embedded-engine.ts");
-  const { threads, executionProviders, microBatchTokens, execution, prefixCacheMegabytes } = config.engine;
-  return createEmbeddedEngine({ modelFolder, threads, executionProviders, microBatchTokens, execution, prefixCacheMegabytes, ...policy });
+  const { threads, executionProviders, microBatchTokens, execution, samplingWeights, prefixCacheMegabytes } = config.engine;
+  return createEmbeddedEngine({
+    modelFolder,
+    threads,
+    executionProviders,
+    microBatchTokens,
+    execution,
+    samplingWeights,
+    prefixCacheMegabytes,
+    ...policy,
+  });
 }

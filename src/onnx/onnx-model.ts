@@ -8,7 +8,7 @@ export const opsetVersion = 21;
 /** The domain of onnxruntime's own operators (FusedMatMul, RotaryEmbedding, QuickGelu, ...). */
 export const microsoft = "com.microsoft";
 
-const elementTypes = { float: 1, int32: 6, int64: 7, bool: 9 } as const;
+const elementTypes = { float: 1, uint8: 2, int32: 6, int64: 7, bool: 9 } as const;
 /** Element type of a graph's value. */
 export type ElementType = keyof typeof elementTypes;
 
@@ -100,7 +100,7 @@ function valueMessage(name: string, type: ElementType, dimensions: readonly Dime
 }
 
 function constantBytes(type: ElementType, values: readonly number[]): Uint8Array {
-  const bytes = new Uint8Array(values.length * (type === "int64" ? 8 : type === "bool" ? 1 : 4));
+  const bytes = new Uint8Array(values.length * (type === "int64" ? 8 : type === "bool" || type === "uint8" ? 1 : 4));
   const view = new DataView(bytes.buffer);
   values.forEach((value, index) => {
     if (type === "float") view.setFloat32(index * 4, value, true);
@@ -136,12 +136,16 @@ export class GraphBuilder {
     const key = `${type}[${dimensions.join()}]:${values.join()}`;
     const known = this.constants.get(key);
     if (known !== undefined) return known;
-    const name = `constant${this.constants.size}`;
+    const name = this.data(`constant${this.constants.size}`, type, dimensions, constantBytes(type, values));
+    this.constants.set(key, name);
+    return name;
+  }
+
+  /** A constant tensor over its bytes, little-endian, under a name of its own. */
+  data(name: string, type: ElementType, dimensions: readonly number[], bytes: Uint8Array): Value {
     const tensor = new Message();
     for (const dimension of dimensions) tensor.integer(1, dimension);
-    tensor.integer(2, elementTypes[type]).text(8, name).data(9, constantBytes(type, values));
-    this.tail.message(5, tensor);
-    this.constants.set(key, name);
+    this.tail.message(5, tensor.integer(2, elementTypes[type]).text(8, name).data(9, bytes));
     return name;
   }
 

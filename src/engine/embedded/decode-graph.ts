@@ -10,6 +10,7 @@ import { GraphBuilder, microsoft, type Value } from "../../onnx/onnx-model.ts";
 import type { LoraShape } from "../engine.ts";
 import type { ModelShape } from "./architecture.ts";
 import { graphParameters } from "./graph-parameters.ts";
+import { type Int8Matrix, int8Product } from "./int8-weights.ts";
 import { adapterInputs, adapterRanks } from "./sampling-adapter.ts";
 
 /** `extend`: any number of new tokens a row; `step`: one. */
@@ -30,12 +31,19 @@ export const newValuesName = (layer: number) => `newValues.${layer}`;
  * `pastKeys.N`, `pastValues.N` [B, keyValueHeads, S, headSize]. The extend graph also takes `newMask` [1, 1, group*T, T] (causal, tiled
  * over the query heads that share a key head) and `last` [B], the index of each row's last valid new token in [B*T].
  * Outputs: `probabilities` [B, vocabulary]; `newKeys.N`, `newValues.N` [B, T, keyValueHeads*headSize].
+ * @param int8 Matrices that are constants of the graph, instead of inputs.
  */
-export function decodeGraph(shape: ModelShape, kind: DecodeGraphKind, lora?: LoraShape): Uint8Array {
+export function decodeGraph(
+  shape: ModelShape,
+  kind: DecodeGraphKind,
+  lora?: LoraShape,
+  int8: ReadonlyMap<string, Int8Matrix> = new Map(),
+): Uint8Array {
   const graph = new GraphBuilder();
   const ranks = adapterRanks(shape, lora);
   for (const { name, shape: size } of graphParameters(shape)) {
-    graph.input(name, "float", size);
+    // Tokens are looked up in the embedding, whatever the head multiplies with.
+    if (name === "embedding" || !int8.has(name)) graph.input(name, "float", size);
     const rank = ranks.get(name);
     if (rank === undefined) continue;
     graph.input(adapterInputs(name).a, "float", [rank, size[1] as number]);
@@ -53,16 +61,18 @@ export function decodeGraph(shape: ModelShape, kind: DecodeGraphKind, lora?: Lor
     graph.input("newMask", "float", [1, 1, "groupT", "T"]);
     graph.input("last", "int64", ["B"]);
   }
-  const shared: SharedValues = { ...shapeValues(graph, shape, kind), adapted: new Set(ranks.keys()) };
+  const shared: SharedValues = { ...shapeValues(graph, shape, kind), adapted: new Set(ranks.keys()), int8 };
+  // Bytes are multiplied from the right.
+  const columnar = kind === "step" && int8.size === 0;
   let x = graph.apply("Gather", ["embedding", tokens]);
-  if (kind === "step") x = transposed(graph, x);
+  if (columnar) x = transposed(graph, x);
   for (let layer = 0; layer < shape.layers; layer++) {
     const lastLayer = layer === shape.layers - 1;
     x = decoderLayer(graph, shape, kind, layer, x, shared, lastLayer && kind === "extend" ? "last" : undefined);
     graph.output(newKeysName(layer), "float", ["B", length, shape.keyValueHeads * shape.headSize]);
     graph.output(newValuesName(layer), "float", ["B", length, shape.keyValueHeads * shape.headSize]);
   }
-  const normed = norm(graph, shape, kind === "step" ? transposed(graph, x) : x, "finalNorm");
+  const normed = norm(graph, shape, columnar ? transposed(graph, x) : x, "finalNorm");
   const logits = linear(graph, shared, normed, shape.tiedHead ? "embedding" : "head");
   graph.node("Softmax", [graph.apply("Mul", [logits, inverseTemperature])], ["probabilities"], { axis: -1 });
   graph.output("probabilities", "float", ["B", shape.vocabularySize]);
@@ -72,6 +82,7 @@ export function decodeGraph(shape: ModelShape, kind: DecodeGraphKind, lora?: Lor
 interface SharedValues extends ShapeValues {
   /** Names of the parameters that have an adapter. */
   readonly adapted: ReadonlySet<string>;
+  readonly int8: ReadonlyMap<string, Int8Matrix>;
 }
 
 interface ShapeValues {
@@ -107,11 +118,20 @@ function norm(graph: GraphBuilder, shape: ModelShape, x: Value, gain: Value): Va
 }
 
 /** x [N, in] -> [N, out]. */
-function linear(graph: GraphBuilder, { adapted }: SharedValues, x: Value, weight: Value, added?: Value): Value {
-  const y = graph.apply("Gemm", added === undefined ? [x, weight] : [x, weight, added], { transB: 1 });
+function linear(graph: GraphBuilder, { adapted, int8 }: SharedValues, x: Value, weight: Value, added?: Value): Value {
+  const matrix = int8.get(weight);
+  const y = matrix === undefined ? gemm(graph, x, weight, added) : withAdded(graph, int8Product(graph, x, weight, matrix), added);
   if (!adapted.has(weight)) return y;
   const { a, b } = adapterInputs(weight);
   return graph.apply("Gemm", [graph.apply("Gemm", [x, a], { transB: 1 }), b, y], { transB: 1 });
+}
+
+function gemm(graph: GraphBuilder, x: Value, weight: Value, added?: Value): Value {
+  return graph.apply("Gemm", added === undefined ? [x, weight] : [x, weight, added], { transB: 1 });
+}
+
+function withAdded(graph: GraphBuilder, x: Value, added: Value | undefined): Value {
+  return added === undefined ? x : graph.apply("Add", [x, added]);
 }
 
 /**
@@ -130,7 +150,7 @@ function transposed(graph: GraphBuilder, x: Value): Value {
 }
 
 /**
- * x through one layer: [B*T, hidden], in steps [hidden, B]. `keep`: only these rows go on after attention (the last layer's, for
+ * x through one layer: [B*T, hidden], in steps [hidden, B] (unless its matrices are bytes). `keep`: only these rows go on after attention (the last layer's, for
  * prefill).
  */
 function decoderLayer(
@@ -143,11 +163,12 @@ function decoderLayer(
   keep: Value | undefined,
 ): Value {
   const parameter = (role: string) => `layers.${layer}.${role}`;
-  const normed = norm(graph, shape, kind === "step" ? transposed(graph, x) : x, parameter("attentionNorm"));
+  const columnar = kind === "step" && shared.int8.size === 0;
+  const normed = norm(graph, shape, columnar ? transposed(graph, x) : x, parameter("attentionNorm"));
   const bias = shape.qkvBias ? parameter("queryKeyValueBias") : undefined;
   const projected = graph.apply("Reshape", [linear(graph, shared, normed, parameter("queryKeyValue"), bias), shared.projected]);
   let attended = attention(graph, shape, kind, layer, projected, shared);
-  if (kind === "step") {
+  if (columnar) {
     const afterAttention = columns(graph, shared, parameter("attentionOutput"), attended, 1, x);
     const inner = norm(graph, shape, transposed(graph, afterAttention), parameter("feedForwardNorm"));
     const activated = swiglu(graph, columns(graph, shared, parameter("gateUp"), inner, 1), 0);

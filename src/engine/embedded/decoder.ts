@@ -2,6 +2,7 @@
 import * as ort from "onnxruntime-node";
 import { createSession, floatTensor } from "../../onnx/session.ts";
 import { cacheFloatsPerToken, decodeGraph, pastKeysName, pastValuesName } from "./decode-graph.ts";
+import { int8Matrices } from "./int8-weights.ts";
 import { KeyValueCache } from "./kv-cache.ts";
 import type { AdapterParameters } from "./lora.ts";
 import type { Parameters } from "./parameters.ts";
@@ -17,6 +18,8 @@ export interface DecoderOptions {
   readonly adapter?: AdapterParameters | undefined;
   /** Most new tokens a row in one run. Default 512. */
   readonly pieceTokens?: number | undefined;
+  /** int8: steps multiply with a copy of the weights in bytes; prompts are computed with the weights as they are. Default f32. */
+  readonly samplingWeights?: "f32" | "int8" | undefined;
 }
 
 /** Both graphs' sessions and the cache of the sequences in the batch. */
@@ -53,9 +56,10 @@ export class Decoder {
   }
 
   static async create(parameters: Parameters, options: DecoderOptions): Promise<Decoder> {
-    const { threads, adapter } = options;
+    const { threads, adapter, samplingWeights } = options;
+    const int8 = samplingWeights === "int8" ? int8Matrices(parameters) : undefined;
     const extend = await createSession(decodeGraph(parameters.shape, "extend", adapter?.lora), threads);
-    const step = await createSession(decodeGraph(parameters.shape, "step", adapter?.lora), threads);
+    const step = await createSession(decodeGraph(parameters.shape, "step", adapter?.lora, int8), threads);
     return new Decoder(parameters, options, extend, step);
   }
 

@@ -50,6 +50,11 @@ export interface EmbeddedEngineOptions extends PolicyOptions {
   /** Tokens (padding included) in one forward-backward pass. Default 1024. */
   readonly microBatchTokens?: number;
   readonly execution?: "auto" | "whole-graph" | "layer-by-layer";
+  /**
+   * int8: tokens are sampled from a copy of the frozen weights in bytes, which is faster for few sequences at once; where something is trained
+   * on them, their log-probabilities are the trained model's own, at temperature 1. Default f32.
+   */
+  readonly samplingWeights?: "f32" | "int8";
   /** Keys and values of finished sequences kept for reuse within one policy version. Default 256. */
   readonly prefixCacheMegabytes?: number;
 }
@@ -79,10 +84,15 @@ export class EmbeddedEngineCore {
 
   private static async over(base: Parameters, options: EmbeddedEngineOptions, renderer: Renderer | undefined): Promise<EmbeddedEngineCore> {
     const adapter = await adapterOf(options, base.shape);
-    const { threads = 1, microBatchTokens = 1024, execution = "auto", prefixCacheMegabytes = 256 } = options;
+    const { threads = 1, microBatchTokens = 1024, execution = "auto", prefixCacheMegabytes = 256, samplingWeights } = options;
+    if (samplingWeights === "int8" && base.gradients.length > 0) {
+      throw new ConfigError(
+        "engine.samplingWeights: int8 needs frozen weights: train adapters (agent.lora, ranker.lora), or leave it at f32",
+      );
+    }
     const trainer = new EmbeddedTrainer(base.shape, base, { threads, microBatchTokens, execution, adapter });
     const decode = renderer === undefined ? undefined : (tokenIds: readonly number[]) => renderer.decode(tokenIds);
-    const sampler = await EmbeddedSampler.create(base, { threads, prefixCacheMegabytes, decode, adapter });
+    const sampler = await EmbeddedSampler.create(base, { threads, prefixCacheMegabytes, decode, adapter, samplingWeights });
     return new EmbeddedEngineCore(options, new TrainedModel(base, adapter), renderer, trainer, sampler);
   }
 
@@ -111,7 +121,26 @@ export class EmbeddedEngineCore {
       const error = new ModelError("sample: the weights were changed by optimStep and not published since: call publish() first");
       return requests.map(() => error);
     }
-    return this.sampler.sample(requests);
+    const results = await this.sampler.sample(requests);
+    return this.options.samplingWeights === "int8" && this.model.trainable.gradients.length > 0
+      ? this.rescored(requests, results)
+      : results;
+  }
+
+  /** The same tokens with the log-probabilities that the trainer gives them, so that importance ratios begin at 1. */
+  private async rescored(
+    requests: readonly SamplerRequest[],
+    results: readonly (SampledTokens[] | Error)[],
+  ): Promise<(SampledTokens[] | Error)[]> {
+    const sequences = results.flatMap((outputs, index) =>
+      outputs instanceof Error ? [] : outputs.map((output) => sequenceOf(requests[index] as SamplerRequest, output)),
+    );
+    const scores = await this.trainer.logprobs(sequences);
+    let next = 0;
+    return results.map((outputs) => {
+      if (outputs instanceof Error) return outputs;
+      return outputs.map((output) => ({ ...output, logprobs: (scores[next++] as number[]).slice(-output.tokenIds.length) }));
+    });
   }
 
   logprobs(sequences: readonly ScoredSequence[]): Promise<number[][]> {
@@ -179,6 +208,11 @@ export class EmbeddedEngineCore {
     this.sampler.policyVersion = this.policyVersion;
     this.sampler.useWeights();
   }
+}
+
+function sequenceOf({ promptTokenIds, grammar }: SamplerRequest, { tokenIds }: SampledTokens): ScoredSequence {
+  const mask = [...promptTokenIds.map((): 0 => 0), ...tokenIds.map((): 1 => 1)];
+  return { tokenIds: [...promptTokenIds, ...tokenIds], mask, ...(grammar ? { grammar } : {}) };
 }
 
 async function parametersOf(options: EmbeddedEngineOptions): Promise<Parameters> {

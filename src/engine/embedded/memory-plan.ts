@@ -4,6 +4,7 @@ import type { LoraShape } from "../engine.ts";
 import { elementCount, type ModelShape, parameterCount } from "./architecture.ts";
 import { cacheFloatsPerToken } from "./decode-graph.ts";
 import { chunkRows } from "./executor.ts";
+import { int8Bytes } from "./int8-weights.ts";
 import { adapterSpecs } from "./lora.ts";
 import { attentionNumbers } from "./sampler.ts";
 
@@ -20,6 +21,8 @@ export interface MemoryQuestion {
   /** Sequences sampled at once, at most. */
   readonly sampledSequences: number;
   readonly prefixCacheMegabytes: number;
+  /** int8: a copy in bytes besides, for every policy. Default f32. */
+  readonly samplingWeights?: "f32" | "int8";
   /** Whether the weights are another policy's, counted there. Default false. */
   readonly sharesWeights?: boolean;
 }
@@ -87,7 +90,8 @@ export function planMemory(question: MemoryQuestion): MemoryPlan {
   const execution = chosen !== "fitting" ? chosen : fits ? "whole-graph" : "layer-by-layer";
   const own =
     lora === undefined ? parameterCount(shape) : adapterSpecs(shape, lora).reduce((sum, spec) => sum + elementCount(spec.shape), 0);
-  const weights = 4 * ((question.sharesWeights ? 0 : parameterCount(shape)) + (lora === undefined ? 0 : 2 * own));
+  const copy = question.samplingWeights === "int8" ? int8Bytes(parameterCount(shape)) : 0;
+  const weights = copy + 4 * ((question.sharesWeights ? 0 : parameterCount(shape)) + (lora === undefined ? 0 : 2 * own));
   const optimiser = trainable ? 12 * own : 0;
   const kept = margin * activationBytes(shape, lora, tokens, longestSequence, execution);
   // Where the longest sequences go layer by layer, shorter ones still go as one graph.

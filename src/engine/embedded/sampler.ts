@@ -27,6 +27,8 @@ export interface EmbeddedSamplerOptions {
   readonly batchMegabytes?: number;
   /** Added to the model's weights. */
   readonly adapter?: AdapterParameters | undefined;
+  /** See DecoderOptions. */
+  readonly samplingWeights?: "f32" | "int8" | undefined;
 }
 
 /** Numbers in the attention scores of one prefill run, at most (several rows go together only within this). */
