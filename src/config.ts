@@ -292,7 +292,7 @@ const engine = z.strictObject({
   execution: z
     .enum(["auto", "whole-graph", "layer-by-layer"])
     .default("auto")
-    .describe("layer-by-layer needs the least memory and computes every layer twice; auto: as one graph where that stays within 2.4 GiB"),
+    .describe("layer-by-layer needs the least memory and computes every layer twice; auto: as one graph where that stays within 3 GiB"),
   samplingWeights: z
     .enum(["f32", "int8"])
     .default("f32")

@@ -54,7 +54,7 @@ const graphBytes = 6 * 2 ** 20;
 const margin = 1.2;
 
 /** Activations of a micro-batch that a larger model may keep at once, to save itself the second forward pass. */
-export const wholeGraphBytes = 2.4 * 2 ** 30;
+export const wholeGraphBytes = 3 * 2 ** 30;
 
 /** Tokens of a micro-batch of a larger model under `auto`, where its rows are no longer: more make it no faster, and need more memory. */
 const fittingTokens = 512;
